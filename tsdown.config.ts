@@ -1,0 +1,12 @@
+import { defineConfig } from 'tsdown'
+
+export default defineConfig({
+  entry: ['src/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
+  // One output file per source file: stack traces name the file, and .sql files keep their place.
+  unbundle: true,
+  dts: true,
+  platform: 'node',
+  target: 'node20.19',
+  outDir: 'dist',
+  copy: [{ from: 'src/store/sqlite/migrations', to: 'dist/store/sqlite' }],
+})

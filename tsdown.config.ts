@@ -6,6 +6,7 @@ export default defineConfig({
   unbundle: true,
   dts: true,
   platform: 'node',
+  fixedExtension: false,
   target: 'node20.19',
   outDir: 'dist',
   copy: [{ from: 'src/store/sqlite/migrations', to: 'dist/store/sqlite' }],

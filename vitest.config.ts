@@ -1,9 +1,13 @@
 import { defineConfig } from 'vitest/config'
 
+// .ci/run names a file here and takes its last line from it.
+const { COUNTERFOIL_TEST_REPORT: report } = process.env
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     pool: 'forks',
+    reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
   },
 })

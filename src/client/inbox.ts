@@ -1,0 +1,87 @@
+// What waits for people, and their decisions.
+import type { Clock } from '../clock.ts'
+import { timeId } from '../clock.ts'
+import { type DecideRequest, decide, outcomesOf, quietUntil } from '../model/decide.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import type { Graph } from '../model/graph.ts'
+import type { Attempt, Decision, Item, Outcome } from '../model/records.ts'
+import { validate } from '../model/schema.ts'
+import type { ItemFilter, Page, Store } from '../store/store.ts'
+
+/** An item with all that a person needs in order to decide it. */
+export interface ItemView extends Item {
+  readonly outcomes: readonly Outcome[]
+  readonly attempts: readonly (Attempt & { readonly diedAt: number | null })[]
+  /** When "it did not happen" may be said; Infinity while an attempt may still be running. */
+  readonly quietUntil: number | null
+}
+
+export interface InboxOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly namespace: string
+  readonly graphs: ReadonlyMap<string, Graph>
+  /** Looks whether workers of this machine are dead, so that their attempts count as ended. */
+  readonly checkWorkers: () => Promise<void>
+}
+
+export class Inbox {
+  private readonly options: InboxOptions
+
+  constructor(options: InboxOptions) {
+    this.options = options
+  }
+
+  /** What waits, oldest first; with `state`, what has been decided or closed. */
+  list(filter: Omit<ItemFilter, 'namespace'> = {}): Promise<Page<Item>> {
+    const { store, namespace } = this.options
+    return store.listItems({ state: 'open', ...filter, namespace })
+  }
+
+  async get(itemId: string): Promise<ItemView> {
+    const { store, checkWorkers } = this.options
+    const item = await this.find(itemId)
+    await checkWorkers()
+    const now = await store.load(item)
+    const fresh = now?.items.find((row) => row.itemId === itemId) ?? item
+    const quiet = now && fresh.reason === 'unknown' ? quietUntil(now, fresh) : null
+    const key = fresh.body.subject
+    const attempts = (now?.attempts ?? [])
+      .filter((row) => key && row.attemptId.includes(`/${key.tool}/${key.inputHash}/`))
+      .map((row) => ({ ...row, diedAt: now?.deaths.get(row.workerId) ?? null }))
+    return { ...fresh, outcomes: outcomesOf(fresh), attempts, quietUntil: quiet?.at ?? null }
+  }
+
+  async decide(itemId: string, request: DecideRequest): Promise<Decision> {
+    const { store, clock, checkWorkers } = this.options
+    const item = await this.find(itemId)
+    await this.checkResult(item, request)
+    await checkWorkers()
+    const decisionId = timeId(clock, 'dec')
+    return store.amend(item, 'client', (now) => {
+      const made = decide(now, itemId, request, { decisionId, at: clock.now() })
+      return { changes: made.changes, value: made.decision }
+    })
+  }
+
+  /** Where the graph is at hand its schema is asked here; the engine asks it again in any case. */
+  private async checkResult(item: Item, request: DecideRequest): Promise<void> {
+    const states = request.outcome === 'happened' || request.outcome === 'use_record'
+    if (!states || request.result === undefined) return
+    const { store, graphs } = this.options
+    const run = await store.getRun(item)
+    const graph = graphs.get(`${run?.graph}@${run?.version}`)
+    const tool = graph?.tools.get(item.body.subject?.tool ?? '')
+    const output = tool?.rules.output
+    if (!output) return
+    const subject = `result of ${tool?.name}`
+    await validate(output, request.result, { code: 'OUTPUT_INVALID', subject })
+  }
+
+  private async find(itemId: string): Promise<Item> {
+    const { store, namespace } = this.options
+    const item = await store.getItem(namespace, itemId)
+    if (item) return item
+    throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
+  }
+}

@@ -1,0 +1,94 @@
+// Starts a run. The id is the caller's own key: an at-least-once queue may start it twice (C8).
+import type { Clock } from '../clock.ts'
+import { canonical, sha256 } from '../model/canonical.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import type { Graph } from '../model/graph.ts'
+import * as limits from '../model/limits.ts'
+import type { Run } from '../model/records.ts'
+import { validate } from '../model/schema.ts'
+import type { NewRun, Store } from '../store/store.ts'
+
+export async function startRun(
+  store: Store,
+  clock: Clock,
+  graph: Graph,
+  raw: unknown,
+  { namespace, runId }: { namespace: string; runId: string },
+): Promise<Run> {
+  checkRunId(runId)
+  const subject = `input of ${graph.id}`
+  const input = await validate(graph.input, raw, { code: 'INPUT_INVALID', subject })
+  const bodyJson = canonical(input === undefined ? null : input)
+  const { created, run } = await store.start(
+    newRun(clock, graph, { namespace, runId, bodyJson }),
+  )
+  if (created) return run
+  if (run.graph !== graph.name || run.inputHash !== sha256(bodyJson)) {
+    const what = run.graph === graph.name ? 'with another input' : `of graph ${run.graph}`
+    throw new CounterfoilError(
+      'RUN_EXISTS',
+      `run ${runId} exists already, ${what}: the same id means the same work; choose another id`,
+      { details: { runId } },
+    )
+  }
+  return run
+}
+
+function newRun(
+  clock: Clock,
+  graph: Graph,
+  of: { namespace: string; runId: string; bodyJson: string },
+): NewRun {
+  const { namespace, runId, bodyJson } = of
+  const now = clock.now()
+  const inputHash = sha256(bodyJson)
+  const at = { generation: 0, visit: 1 }
+  const run: Run = {
+    namespace,
+    runId,
+    graph: graph.name,
+    version: graph.version,
+    state: 'pending',
+    node: graph.start,
+    ...at,
+    inputHash,
+    outputJson: null,
+    errorJson: null,
+    waitingFor: null,
+    fence: 0,
+    workerId: null,
+    arrivals: 0,
+    claims: 0,
+    commitId: null,
+    traceId: clock.uuid().replaceAll('-', ''),
+    createdAt: now,
+    updatedAt: now,
+  }
+  return {
+    run,
+    checkpoint: {
+      namespace,
+      runId,
+      ...at,
+      node: graph.start,
+      version: graph.version,
+      schemaVersion: 1,
+      kind: 'base',
+      bodyJson,
+      digest: inputHash,
+      createdAt: now,
+    },
+    event: { namespace, runId, ...at, at: now, kind: 'started', data: { graph: graph.id } },
+  }
+}
+
+function checkRunId(runId: unknown): void {
+  const usable = typeof runId === 'string' && runId !== '' && runId.length <= limits.runIdLengthMax
+  // Control characters would break listings; lone surrogates cannot be stored.
+  if (usable && !/\p{Cc}|\p{Cs}/u.test(runId)) return
+  throw new CounterfoilError(
+    'RUN_ID_INVALID',
+    `run id ${JSON.stringify(runId)} is not usable: 1 to ${limits.runIdLengthMax} characters, ` +
+      'none of them a control character',
+  )
+}

@@ -1,0 +1,47 @@
+// The only source of time, randomness and ids. Everything else takes a Clock, so that tests and the
+// simulator can own time. `mono` is the machine's monotonic clock: the same for all its processes.
+import { randomBytes, randomUUID } from 'node:crypto'
+
+export interface Clock {
+  /** Wall clock, milliseconds since 1970. For people; never for leases. */
+  now(): number
+  /** Monotonic milliseconds since boot, comparable between processes of one boot. */
+  mono(): number
+  random(): number
+  uuid(): string
+  /** Runs `fn` after `ms`; the returned function cancels it. */
+  after(ms: number, fn: () => void): () => void
+  /** Runs `fn` in a turn of the event loop of its own. */
+  turn(fn: () => void): void
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  mono: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
+  random: () => Math.random(),
+  uuid: () => randomUUID(),
+  after: (ms, fn) => {
+    const timer = setTimeout(fn, ms)
+    return () => clearTimeout(timer)
+  },
+  turn: (fn) => {
+    setImmediate(fn)
+  },
+}
+
+/** Resolves after `ms`. */
+export function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(ms, resolve)
+  })
+}
+
+/** An id that sorts by time of making, for rows that people page through. */
+export function timeId(clock: Clock, prefix: string): string {
+  return `${prefix}_${clock.now().toString(36).padStart(9, '0')}${randomBytes(8).toString('hex')}`
+}
+
+/** `bytes` random bytes in hex, for keys and ids nobody may guess. */
+export function randomHex(bytes: number): string {
+  return randomBytes(bytes).toString('hex')
+}

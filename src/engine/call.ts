@@ -1,0 +1,63 @@
+// One call while it is under way: what the node asked for, where it stands, and how it is answered.
+import type { Call, Question } from '../model/context.ts'
+import type { CallRecord, Subject } from '../model/records.ts'
+import type { ReplayClass, Tool } from '../model/tool.ts'
+import type { Result } from './attempt.ts'
+import type { Entry, Settled } from './entry.ts'
+import type { Place } from './match.ts'
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+export class IssuedCall {
+  readonly tool: Tool
+  readonly place: Place
+  readonly after: number
+  /** Set for a call that a person answers. */
+  readonly question: Question | null
+  readonly promise: Call<unknown>
+  /** The validated input; never changed once admitted. */
+  input: unknown = null
+  inputJson = 'null'
+  inputHash = ''
+  occurrence = 0
+  key = ''
+  /** The stricter of the tool's class and the recorded one. */
+  replayClass: ReplayClass
+  entry: Entry | null = null
+  /** The record as it was last written by this visit. */
+  record: CallRecord | null = null
+  /** Attempts of which nobody knows the outcome, the present one not counted. */
+  unknownBefore = 0
+  /** Attempts made by this visit. */
+  tries = 0
+  probed: 'none' | 'unasked' | 'yes' | 'no' | 'unknown'
+  probeResult: Result | null = null
+  resolve: (value: unknown) => void = () => {}
+  reject: (error: unknown) => void = () => {}
+
+  constructor(tool: Tool, place: Place, after: number, question: Question | null) {
+    this.tool = tool
+    this.replayClass = tool.replayClass
+    this.place = place
+    this.after = after
+    this.question = question
+    this.probed = tool.rules.probe === null ? 'none' : 'unasked'
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    }) as Call<unknown>
+    // A call nobody awaits may fail: that is the run's business, not the process's.
+    this.promise.catch(() => {})
+  }
+
+  get subject(): Subject {
+    const { tool, inputHash, occurrence, place } = this
+    return { tool: tool.name, inputHash, occurrence, nth: place.nth }
+  }
+
+  answer(settled: Settled, replayed: boolean): void {
+    ;(this.promise as Writable<Call<unknown>>).replayed = replayed
+    if (settled.ok) this.resolve(settled.value)
+    else this.reject(settled.value)
+  }
+}

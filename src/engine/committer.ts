@@ -1,0 +1,229 @@
+// Owns: when what is written. One buffer a run, in the order its code observed things (I1); one
+// transaction for all runs that have something urgent (group commit).
+// Does not own: what the rows say, nor what follows from them.
+// Invariants: I1 a commit carries everything buffered before it. I4 an error from a commit is
+// "unknown": the same commit is written again; only an acknowledged one calls back.
+import type { Clock } from '../clock.ts'
+import { isCounterfoilError } from '../model/errors.ts'
+import * as limits from '../model/limits.ts'
+import type { Run } from '../model/records.ts'
+import type { Changes, Commit, CommitResult, RunChange, Store } from '../store/store.ts'
+
+const retryMs = 5
+const retryMaxMs = 1_000
+
+export interface CommitterOptions {
+  pureFlushMs: number
+  /** Told about a commit that failed and is being written again. */
+  onError: (error: unknown, runIds: string[]) => void
+}
+
+export class Committer {
+  readonly store: Store
+  readonly clock: Clock
+  readonly options: CommitterOptions
+  private readonly dirty = new Set<RunLog>()
+  private scheduled = false
+  private writing = false
+
+  constructor(store: Store, clock: Clock, options: CommitterOptions) {
+    this.store = store
+    this.clock = clock
+    this.options = options
+  }
+
+  open(run: Run): RunLog {
+    return new RunLog(this, run)
+  }
+
+  /** Writes the log in a turn of its own, with every other log that has asked by then. */
+  request(log: RunLog): void {
+    this.dirty.add(log)
+    if (this.scheduled || this.writing) return
+    this.scheduled = true
+    this.clock.turn(() => {
+      this.scheduled = false
+      void this.write()
+    })
+  }
+
+  private async write(): Promise<void> {
+    this.writing = true
+    const logs: RunLog[] = []
+    for (const log of this.dirty) {
+      if (logs.length === limits.batchMax) break
+      this.dirty.delete(log)
+      if (log.take()) logs.push(log)
+    }
+    if (logs.length > 0) await this.writeAll(logs)
+    this.writing = false
+    const [next] = this.dirty
+    if (next) this.request(next)
+  }
+
+  private async writeAll(logs: RunLog[]): Promise<void> {
+    let waitMs = retryMs
+    for (let tries = 1; ; tries++) {
+      const live = logs.filter((log) => log.writing !== null)
+      if (live.length === 0) return
+      try {
+        const results = await this.store.commit(live.map((log) => log.writing as Commit))
+        live.forEach((log, i) => void log.acknowledged(results[i] ?? 'stale_fence'))
+        return
+      } catch (error) {
+        this.options.onError(
+          error,
+          live.map((log) => log.run.runId),
+        )
+        // One commit that can never be written must not hold up the others in its batch.
+        if (isCounterfoilError(error) && !error.retryable) {
+          if (live.length === 1) return live[0]?.lose(error)
+          for (const log of live) await this.writeAll([log])
+          return
+        }
+        await new Promise<void>((resolve) => void this.clock.after(waitMs, resolve))
+        waitMs = Math.min(waitMs * 2, retryMaxMs)
+      }
+    }
+  }
+}
+
+/** What is to be written for one run under one claim. */
+export class RunLog {
+  readonly run: Run
+  /** The commit that is being written, and written again until it is acknowledged. */
+  writing: Commit | null = null
+  /** Called once when the run is no longer ours to write. */
+  onLost: (why: unknown) => void = () => {}
+  lost = false
+  private readonly committer: Committer
+  private buffer: Changes | null = null
+  /** The end of the claim: written with the last of the buffer, dropped if it is refused. */
+  private ending: { changes: Changes; arrivalsSeen: number | undefined } | null = null
+  private appended = 0
+  private taken = { buffer: null as Changes | null, ends: false, upTo: 0 }
+  private commits = 0
+  private waiters: { at: number; fn: () => void; onLost: () => void }[] = []
+  private onEnd: ((result: CommitResult) => void) | null = null
+  private lazy = false
+
+  constructor(committer: Committer, run: Run) {
+    this.committer = committer
+    this.run = run
+  }
+
+  append(changes: Changes): void {
+    if (this.lost) return
+    this.appended++
+    if (this.buffer === null) {
+      this.buffer = changes
+      return
+    }
+    merge(this.buffer, changes)
+  }
+
+  /** Everything appended so far is written at the end of this turn. */
+  flush(): void {
+    if ((this.buffer ?? this.ending) !== null && !this.lost) this.committer.request(this)
+  }
+
+  /** The same within a few milliseconds, or with whatever is written before. */
+  flushLater(): void {
+    if (this.lazy) return
+    this.lazy = true
+    this.committer.clock.after(this.committer.options.pureFlushMs, () => {
+      this.lazy = false
+      this.flush()
+    })
+  }
+
+  /** Calls `fn` when everything appended so far is acknowledged, or `onLost` if the run is lost first. */
+  durable(fn: () => void, onLost: () => void = () => {}): void {
+    if (this.lost) return onLost()
+    this.waiters.push({ at: this.appended, fn, onLost })
+    this.flush()
+  }
+
+  /** Everything so far together with a change of the run row; a park passes the arrivals it has seen. */
+  end(run: RunChange, changes: Changes, arrivalsSeen?: number): Promise<CommitResult> {
+    return new Promise((resolve) => {
+      if (this.lost) return resolve('stale_fence')
+      this.ending = { changes: { ...changes, run }, arrivalsSeen }
+      this.onEnd = resolve
+      this.flush()
+    })
+  }
+
+  take(): boolean {
+    if ((this.buffer ?? this.ending) === null || this.lost) return false
+    const { namespace, runId, fence, workerId } = this.run
+    const changes: Changes = {}
+    if (this.buffer) merge(changes, this.buffer)
+    if (this.ending) merge(changes, this.ending.changes)
+    const arrivalsSeen = this.ending?.arrivalsSeen
+    this.writing = {
+      namespace,
+      runId,
+      fence,
+      workerId: workerId ?? '',
+      commitId: `${fence}.${++this.commits}`,
+      changes,
+      ...(arrivalsSeen === undefined ? {} : { arrivalsSeen }),
+    }
+    this.taken = { buffer: this.buffer, ends: this.ending !== null, upTo: this.appended }
+    this.buffer = null
+    this.ending = null
+    return true
+  }
+
+  acknowledged(result: CommitResult): void {
+    const { buffer, ends, upTo } = this.taken
+    this.writing = null
+    if (result === 'stale_fence') return this.lose(result)
+    if (result === 'arrived') return this.writeWithoutEnd(buffer)
+    const ready = this.waiters.filter((waiter) => waiter.at <= upTo)
+    if (ready.length > 0) this.waiters = this.waiters.filter((waiter) => waiter.at > upTo)
+    for (const waiter of ready) waiter.fn()
+    if (ends) this.endWith('done')
+  }
+
+  /** The park was refused, not what led to it: receipts in the same commit must not be lost. */
+  private writeWithoutEnd(kept: Changes | null): void {
+    if (kept === null) return this.endWith('arrived')
+    if (this.buffer) merge(kept, this.buffer)
+    this.buffer = kept
+    this.appended++
+    this.durable(() => this.endWith('arrived'))
+  }
+
+  lose(why: unknown): void {
+    if (this.lost) return
+    this.lost = true
+    this.writing = null
+    this.buffer = null
+    this.ending = null
+    const waiters = this.waiters
+    this.waiters = []
+    for (const waiter of waiters) waiter.onLost()
+    this.endWith('stale_fence')
+    this.onLost(why)
+  }
+
+  private endWith(result: CommitResult): void {
+    const end = this.onEnd
+    this.onEnd = null
+    end?.(result)
+  }
+}
+
+function merge(into: Changes, from: Changes): void {
+  for (const key of ['records', 'attempts', 'evidence', 'items', 'decisions', 'events'] as const) {
+    const rows = from[key] as never[] | undefined
+    if (rows === undefined) continue
+    const have = into[key] as never[] | undefined
+    if (have === undefined) Object.assign(into, { [key]: [...rows] })
+    else have.push(...rows)
+  }
+  if (from.checkpoint) into.checkpoint = from.checkpoint
+  if (from.run) into.run = { ...into.run, ...from.run }
+}

@@ -1,0 +1,143 @@
+// Makes the items that wait for a person. Their ids are hashes of what they are about, so that a visit
+// that comes to the same point again finds the same item and makes no second one.
+import { canonical, sha256 } from '../model/canonical.ts'
+import { ReplayUnsafeError } from '../model/errors.ts'
+import {
+  type CallRecord,
+  type DoubtReason,
+  type Item,
+  type ItemBody,
+  keyOf,
+  type Subject,
+  type UnmatchedCall,
+} from '../model/records.ts'
+import type { IssuedCall } from './call.ts'
+import type { Entry } from './entry.ts'
+import type { Visit } from './visit.ts'
+
+const titles: Record<DoubtReason, string> = {
+  unknown: 'did it happen?',
+  drift: 'no record matches this call',
+  tampered: 'its record cannot be trusted',
+  unresolved: 'the same call failed earlier and nobody knows its outcome',
+  key_conflict: 'its idempotency key was used with another input',
+}
+
+export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): Item {
+  const record = call.record ?? call.entry?.record ?? null
+  const about = reason === 'unknown' || reason === 'tampered' ? record : null
+  const subject = about ? subjectOf(about) : call.subject
+  const input = about?.inputJson ? JSON.parse(about.inputJson) : JSON.parse(call.inputJson)
+  return makeItem(visit, reason, subject, {
+    input,
+    attempt: about?.attempt ?? 0,
+    idempotencyKey: about?.idempotencyKey ?? null,
+    unmatched: reason === 'drift' ? unmatchedOf(visit) : [],
+    error: reason === 'unknown' ? unsafeError(visit, call, about, input) : null,
+    probe: call.probed === 'none' || call.probed === 'unasked' ? null : call.probed,
+  })
+}
+
+/** The node has ended and left records behind. */
+export function leftBehindItem(visit: Visit): Item {
+  return makeItem(visit, 'drift', null, {
+    input: null,
+    attempt: 0,
+    idempotencyKey: null,
+    unmatched: unmatchedOf(visit),
+    error: null,
+    probe: null,
+  })
+}
+
+export function questionItem(visit: Visit, call: IssuedCall): Item {
+  const { title = '', data = null, queue = 'default' } = call.question ?? {}
+  const body = { input: null, attempt: 0, idempotencyKey: null, unmatched: [], error: null }
+  return {
+    ...makeItem(visit, null, call.subject, { ...body, probe: null }),
+    kind: 'question',
+    title,
+    queue,
+    body: { ...bodyOf(visit, call.subject, { ...body, probe: null }), data },
+  }
+}
+
+type Details = Omit<ItemBody, 'subject' | 'node' | 'data'>
+
+function makeItem(
+  visit: Visit,
+  reason: DoubtReason | null,
+  subject: Subject | null,
+  details: Details,
+): Item {
+  const { namespace, runId, generation, visit: number } = visit.run
+  const what = subject ? `${subject.tool}#${subject.nth}` : 'end'
+  const about = reason === 'unknown' && subject ? `${keyOf(subject)}/${details.attempt}` : what
+  // A decision that did not end the doubt (a retired record, an answer that does not fit) asks anew.
+  const round = visit.loaded.decisions.filter(
+    (decision) => decision.reason === reason && samePlace(decision.subject, subject),
+  ).length
+  const id = sha256(canonical([namespace, runId, generation, number, reason, about, round]))
+  return {
+    namespace,
+    runId,
+    itemId: `item_${id.slice(0, 20)}`,
+    kind: 'doubt',
+    reason,
+    state: 'open',
+    version: 1,
+    queue: 'doubts',
+    title: `${subject?.tool ?? visit.run.graph}: ${reason ? titles[reason] : ''}`,
+    generation,
+    visit: number,
+    body: bodyOf(visit, subject, details),
+    createdAt: visit.clock.now(),
+    closedAt: null,
+    closedBy: null,
+  }
+}
+
+function bodyOf(visit: Visit, subject: Subject | null, details: Details): ItemBody {
+  return { subject, node: visit.run.node, data: null, ...details }
+}
+
+/** The item as it stands in the store, if the visit has come to this point before. */
+export function known(visit: Visit, item: Item): Item | null {
+  return visit.loaded.items.find((old) => old.itemId === item.itemId) ?? null
+}
+
+function samePlace(a: Subject | null, b: Subject | null): boolean {
+  return a?.tool === b?.tool && a?.nth === b?.nth
+}
+
+export function subjectOf(record: CallRecord): Subject {
+  const { tool, inputHash, occurrence, nth } = record
+  return { tool, inputHash, occurrence, nth }
+}
+
+function unmatchedOf(visit: Visit): UnmatchedCall[] {
+  return visit.match.unclaimedEntries().map((entry: Entry) => ({
+    ...subjectOf(entry.record),
+    status: entry.record.status,
+    input: JSON.parse(entry.record.inputJson ?? 'null'),
+    result: entry.settled?.ok ? (entry.settled.value ?? null) : null,
+  }))
+}
+
+function unsafeError(
+  visit: Visit,
+  call: IssuedCall,
+  record: CallRecord | null,
+  input: unknown,
+): { code: string; message: string } {
+  const { code, message } = new ReplayUnsafeError({
+    runId: visit.run.runId,
+    node: visit.run.node,
+    tool: call.tool.name,
+    replayClass: record?.replayClass ?? call.tool.replayClass,
+    input,
+    attempt: record?.attempt ?? 0,
+    idempotencyKey: record?.idempotencyKey ?? null,
+  })
+  return { code, message }
+}

@@ -1,0 +1,264 @@
+// What a visit finds when it begins: every record with all that was learnt about it since. Late
+// evidence and decisions become answers here, and get the seq that orders them among the results.
+import type { Clock } from '../clock.ts'
+import { CallFailedError, type FailureData, OutcomeUnknownError } from '../model/errors.ts'
+import {
+  type Attempt,
+  type CallRecord,
+  callKeyOfAttempt,
+  type Decision,
+  type Evidence,
+  keyOf,
+} from '../model/records.ts'
+import type { Changes, Loaded, Sealed } from '../store/store.ts'
+
+/** What a call is answered with: a value or an error, in its place of the order. */
+export interface Settled {
+  readonly seq: number
+  readonly ok: boolean
+  readonly value: unknown
+}
+
+export interface Entry {
+  readonly key: string
+  record: CallRecord
+  readonly verifies: boolean
+  /** Attempts whose outcome nobody knows and no person has ruled out. */
+  unknownAttempts: number
+  settled: Settled | null
+  /** The decision that settled it; the row follows when the call is matched. */
+  ruling: Decision | null
+  /** A decision that allows one more attempt. */
+  grant: Decision | null
+  matched: boolean
+  /** Given up by the settle rule: it holds no result back any more. */
+  skipped: boolean
+  /** Nobody's any more, by decision: it holds nothing up, but still answers its own call. */
+  retired: boolean
+}
+
+/** What a person said about a place: the n-th call of a tool in the visit. */
+export interface PlaceRuling {
+  readonly decision: Decision
+  readonly settled: Settled | null
+  /** The record that answers here. */
+  readonly useKey: string | null
+  /** One send is allowed and not yet used. */
+  readonly send: boolean
+}
+
+export interface Opening {
+  readonly entries: Map<string, Entry>
+  readonly places: Map<string, PlaceRuling>
+  readonly abandoned: Decision | null
+  /** Tool and input of calls failed without knowledge. */
+  readonly unresolved: ReadonlySet<string>
+  /** Rows that must be durable before anything that follows from them. */
+  readonly changes: Changes
+  readonly seq: number
+}
+
+export function placeKey(tool: string, nth: number): string {
+  return `${tool}#${nth}`
+}
+
+export function openEntries(loaded: Loaded, clock: Clock): Opening {
+  const opening = new Opener(loaded, clock)
+  const grants = loaded.decisions.filter((decision) => decision.outcome === 'did_not_happen')
+  const others = loaded.decisions.filter((decision) => decision.outcome !== 'did_not_happen')
+  for (const record of loaded.records) opening.addRecord(record)
+  // A grant rules attempts out, so that a late refusal of the last one left is a certain failure.
+  for (const decision of grants) opening.addDecision(decision)
+  for (const evidence of loaded.evidence) opening.addEvidence(evidence)
+  for (const decision of others) opening.addDecision(decision)
+  return opening
+}
+
+class Opener implements Opening {
+  readonly entries = new Map<string, Entry>()
+  readonly places = new Map<string, PlaceRuling>()
+  readonly changes: Required<Pick<Changes, 'records' | 'decisions' | 'evidence'>>
+  readonly unresolved = new Set<string>()
+  abandoned: Decision | null = null
+  seq = 0
+  private readonly attempts = new Map<string, Attempt[]>()
+  private readonly clock: Clock
+
+  constructor(loaded: Loaded, clock: Clock) {
+    this.clock = clock
+    this.changes = { records: [], decisions: [], evidence: [] }
+    for (const row of [...loaded.records, ...loaded.decisions, ...loaded.evidence]) {
+      if (row.seq !== null && row.seq > this.seq) this.seq = row.seq
+    }
+    for (const { tool, inputHash } of loaded.unresolved) this.unresolved.add(`${tool}/${inputHash}`)
+    for (const attempt of loaded.attempts) {
+      const key = callKeyOfAttempt(attempt.attemptId)
+      this.attempts.set(key, [...(this.attempts.get(key) ?? []), attempt])
+    }
+  }
+
+  addRecord(row: Sealed<CallRecord>): void {
+    const { verifies, ...record } = row
+    const key = keyOf(record)
+    const unknown = (this.attempts.get(key) ?? []).filter((attempt) => isUnknown(attempt))
+    this.entries.set(key, {
+      key,
+      record,
+      verifies,
+      unknownAttempts: unknown.length,
+      settled: settledBy(record),
+      ruling: null,
+      grant: null,
+      matched: false,
+      skipped: false,
+      retired: false,
+    })
+  }
+
+  /** What a former holder reported after it had lost the run, or after the call's timeout. */
+  addEvidence(row: Sealed<Evidence>): void {
+    const entry = this.entries.get(callKeyOfAttempt(row.attemptId))
+    if (!row.verifies || entry === undefined || entry.settled !== null || !entry.verifies) return
+    if (row.outcome === 'landed') return this.settle(entry, row, 'committed')
+    if (row.outcome === 'refused' && entry.unknownAttempts === 0) this.settle(entry, row, 'failed')
+  }
+
+  addDecision(row: Sealed<Decision>): void {
+    const { verifies, ...decision } = row
+    if (!verifies || decision.voidedAt !== null) return
+    if (decision.outcome === 'abandon') {
+      this.abandoned = decision
+      return
+    }
+    if (decision.outcome === 'retire_record') {
+      const retired = decision.record && this.entries.get(keyOf(decision.record))
+      if (retired) retired.retired = true
+      return
+    }
+    if (decision.subject === null) return
+    const entry = this.entries.get(keyOf(decision.subject))
+    const byRecord = ['unknown', 'tampered', null].includes(decision.reason)
+    if (byRecord && entry) this.ruleRecord(entry, decision)
+    else this.rulePlace(decision)
+  }
+
+  private ruleRecord(entry: Entry, decision: Decision): void {
+    if (decision.outcome === 'did_not_happen') {
+      const used = decision.usedBy === null ? null : attemptNumber(decision.usedBy)
+      const attempts = this.attempts.get(entry.key) ?? []
+      const ruledOut = (attempt: Attempt) => used === null || attempt.attempt < used
+      entry.unknownAttempts = attempts.filter((a) => isUnknown(a) && !ruledOut(a)).length
+      if (used === null) entry.grant = decision
+      return
+    }
+    const known = this.sequence(decision)
+    entry.settled = { ...answerOf(known), seq: known.seq }
+    entry.ruling = known
+    if (isBlindFailure(known)) this.unresolved.add(`${entry.record.tool}/${entry.record.inputHash}`)
+  }
+
+  private rulePlace(decision: Decision): void {
+    const subject = decision.subject
+    if (subject === null) return
+    const place = placeKey(subject.tool, subject.nth)
+    if (decision.outcome === 'send') {
+      const useKey = decision.usedBy === null ? null : callKeyOfAttempt(decision.usedBy)
+      this.places.set(place, { decision, settled: null, useKey, send: useKey === null })
+      return
+    }
+    if (decision.outcome === 'use_record' && decision.record !== null) {
+      const entry = this.entries.get(keyOf(decision.record))
+      if (entry && decision.resultJson !== null && entry.settled === null) {
+        this.ruleRecord(entry, decision)
+      }
+      const useKey = keyOf(decision.record)
+      this.places.set(place, { decision, settled: null, useKey, send: false })
+      return
+    }
+    const known = this.sequence(decision)
+    const settled = { ...answerOf(known), seq: known.seq }
+    this.places.set(place, { decision: known, settled, useKey: null, send: false })
+  }
+
+  private sequence(decision: Decision): Decision & { seq: number } {
+    if (decision.seq !== null) return { ...decision, seq: decision.seq }
+    const known = { ...decision, seq: ++this.seq }
+    this.changes.decisions.push(known)
+    return known
+  }
+
+  private settle(entry: Entry, row: Sealed<Evidence>, status: 'committed' | 'failed'): void {
+    const { verifies: _, ...evidence } = row
+    const seq = evidence.seq ?? ++this.seq
+    if (evidence.seq === null) this.changes.evidence.push({ ...evidence, seq })
+    const { resultJson, errorJson, externalId } = evidence
+    this.putRecord(entry, { status, seq, resultJson, errorJson, externalId })
+    entry.settled = settledBy(entry.record)
+  }
+
+  private putRecord(entry: Entry, change: Partial<CallRecord>): void {
+    entry.record = { ...entry.record, ...change, settledAt: this.clock.now() }
+    this.changes.records.push(entry.record)
+  }
+}
+
+export function isUnknown(attempt: Attempt): boolean {
+  return attempt.outcome === null || attempt.outcome === 'unknown' || attempt.outcome === 'landed'
+}
+
+function attemptNumber(attemptId: string): number {
+  return Number(attemptId.slice(attemptId.lastIndexOf('/') + 1))
+}
+
+/** The answer that a settled record gives, fresh or replayed alike. */
+export function settledBy(record: CallRecord): Settled | null {
+  if (record.seq === null) return null
+  if (record.status === 'committed') {
+    return { seq: record.seq, ok: true, value: JSON.parse(record.resultJson ?? 'null') }
+  }
+  if (record.status !== 'failed') return null
+  const failure = JSON.parse(record.errorJson ?? 'null') as FailureData
+  return { seq: record.seq, ok: false, value: errorOf(record.tool, failure) }
+}
+
+export function errorOf(tool: string, failure: FailureData): Error {
+  return failure.kind === 'unknown'
+    ? new OutcomeUnknownError(tool, failure.message)
+    : new CallFailedError(tool, failure)
+}
+
+/** Failed by a person who did not know whether it had happened. */
+function isBlindFailure(decision: Decision): boolean {
+  return decision.outcome === 'fail' && decision.kind === 'doubt' && decision.reason !== 'drift'
+}
+
+/** The row of a call whose fate a person decided; null for a final row, which is never rewritten. */
+export function ruledRecord(entry: Entry, now: number): CallRecord | null {
+  const { record, ruling, settled } = entry
+  if (ruling === null || settled === null) return null
+  if (record.status === 'committed' || record.status === 'failed') return null
+  return {
+    ...record,
+    status: settled.ok ? 'committed' : 'failed',
+    seq: settled.seq,
+    resultJson: settled.ok ? JSON.stringify(settled.value) : null,
+    errorJson: settled.ok ? null : JSON.stringify(decidedFailure(ruling)),
+    unresolved: isBlindFailure(ruling),
+    settledAt: now,
+  }
+}
+
+function decidedFailure(decision: Decision): FailureData {
+  const kind = isBlindFailure(decision) ? 'unknown' : 'decided'
+  return { kind, name: 'Decision', message: decision.why, code: decision.outcome }
+}
+
+function answerOf(decision: Decision): { ok: boolean; value: unknown } {
+  const tool = decision.subject?.tool ?? 'call'
+  if (decision.outcome === 'fail') {
+    return { ok: false, value: errorOf(tool, decidedFailure(decision)) }
+  }
+  const value = JSON.parse(decision.resultJson ?? 'null')
+  if (decision.kind !== 'question') return { ok: true, value }
+  return { ok: true, value: { answer: value, by: decision.by, reason: decision.why } }
+}

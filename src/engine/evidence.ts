@@ -1,0 +1,39 @@
+// What is learnt about an attempt when its call is no longer this visit's to settle: after a takeover,
+// or after its timeout. It is written by attempt id, whoever holds the run now (I2, I11).
+import { applyEvidence } from '../model/evidence.ts'
+import type { Attempt, Evidence } from '../model/records.ts'
+import type { AttemptEnd } from './attempt.ts'
+import type { Visit } from './visit.ts'
+
+const triesMax = 10
+
+export async function reportEvidence(
+  visit: Visit,
+  attempt: Attempt,
+  end: AttemptEnd,
+): Promise<void> {
+  const { store, clock, run } = visit
+  const landed = end.outcome === 'landed' ? end.result : null
+  const failure = end.outcome === 'landed' ? null : end.failure
+  const evidence: Evidence = {
+    namespace: run.namespace,
+    runId: run.runId,
+    attemptId: attempt.attemptId,
+    outcome: end.outcome,
+    resultJson: landed?.json ?? null,
+    externalId: landed?.externalId ?? null,
+    errorJson: failure && JSON.stringify(failure),
+    at: clock.now(),
+    seq: null,
+  }
+  for (let tries = 1; tries <= triesMax; tries++) {
+    try {
+      return await store.amend(run, 'evidence', (now) => ({
+        changes: applyEvidence(now, evidence),
+        value: undefined,
+      }))
+    } catch {
+      await new Promise<void>((resolve) => void clock.after(100 * tries, resolve))
+    }
+  }
+}

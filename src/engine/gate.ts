@@ -1,0 +1,298 @@
+// Owns: the way of a call: validate, match, verdict, and then either an answer from the ledger, an
+// attempt (dispatch.ts), a wait, or a doubt.
+// Does not own: the order of deliveries (order.ts), attempts and their records (dispatch.ts).
+import { canonical, sha256 } from '../model/canonical.ts'
+import type { Call, Question } from '../model/context.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import { callKey, type DoubtReason, type Item } from '../model/records.ts'
+import { validate } from '../model/schema.ts'
+import { stricter, type Tool } from '../model/tool.ts'
+import { type Verdict, verdict } from '../model/verdict.ts'
+import type { Changes } from '../store/store.ts'
+import { IssuedCall } from './call.ts'
+import { Dispatch, triesSpent } from './dispatch.ts'
+import { doubtItem, known, leftBehindItem, questionItem } from './doubt.ts'
+import { type Entry, ruledRecord, type Settled } from './entry.ts'
+import type { Visit } from './visit.ts'
+
+const whileParking: readonly Verdict['do'][] = ['doubt', 'stay_parked', 'record_probe']
+
+export class Gate {
+  private readonly visit: Visit
+  private readonly dispatch: Dispatch
+  private readonly once = new Map<string, IssuedCall>()
+  private held: IssuedCall[] = []
+
+  constructor(visit: Visit) {
+    this.visit = visit
+    this.dispatch = new Dispatch(visit, {
+      settle: (call, settled) => this.queue(call, settled, false),
+      judge: (call) => this.judge(call, false),
+      doubt: (call, reason) => this.doubt(call, reason),
+    })
+    visit.wantsQuiet = () => this.held.length > 0
+    visit.onQuiet = () => this.quiet()
+  }
+
+  issue(tool: Tool, raw: unknown, question: Question | null = null): Call<unknown> {
+    const { visit } = this
+    const call = new IssuedCall(
+      tool,
+      visit.match.nextPlace(tool.name),
+      visit.order.lastSeq,
+      question,
+    )
+    if (visit.phase === 'closed') return visit.hasEnded ? this.refuse(call) : call.promise
+    visit.open++
+    visit.order.acted()
+    try {
+      const { input: schema } = tool.rules
+      const subject = `input of ${tool.name}`
+      const input = schema ? validate(schema, raw, { code: 'INPUT_INVALID', subject }) : raw
+      if (input instanceof Promise) {
+        input.then((valid) => this.admit(call, valid)).catch((error) => this.deny(call, error))
+      } else this.admit(call, input)
+    } catch (error) {
+      this.deny(call, error)
+    }
+    return call.promise
+  }
+
+  /** The input is valid: from here on the call has a key, and a record may answer it. */
+  private admit(call: IssuedCall, input: unknown): void {
+    const { match } = this.visit
+    const { name } = call.tool
+    call.input = input
+    call.inputJson = canonical(input === undefined ? null : input)
+    call.inputHash = sha256(call.inputJson)
+    if (call.tool.rules.oncePerVisit) {
+      const first = this.once.get(`${name}/${call.inputHash}`)
+      if (first) return this.follow(call, first)
+      this.once.set(`${name}/${call.inputHash}`, call)
+    }
+    do {
+      call.occurrence = match.nextOccurrence(name, call.inputHash)
+      call.key = callKey(name, call.inputHash, call.occurrence)
+      // A record that a person gave to another place is not this call's any more.
+    } while (match.entries.get(call.key)?.matched)
+    call.entry = match.find(call.key, call.place, call.tool.replayClass === 'pure')
+    if (call.entry) this.claim(call, call.entry)
+    else this.judge(call, false)
+  }
+
+  private claim(call: IssuedCall, entry: Entry): void {
+    const { visit } = this
+    visit.match.claim(entry)
+    call.record = entry.record
+    call.unknownBefore = entry.unknownAttempts
+    call.replayClass = stricter(entry.record.replayClass, call.tool.replayClass)
+    if (entry.record.replayClass !== call.tool.replayClass) {
+      const { replayClass: was } = entry.record
+      const data = { tool: call.tool.name, was, is: call.tool.replayClass }
+      visit.append({ events: [visit.event('class_changed', data)] })
+    }
+    this.judge(call, false)
+    visit.order.acted()
+    if (this.held.length === 0 || visit.match.hasUnclaimed()) return
+    const held = this.held
+    this.held = []
+    for (const waiting of held) this.judge(waiting, false)
+  }
+
+  private judge(call: IssuedCall, quiet: boolean): void {
+    const { visit } = this
+    if (visit.phase === 'closed') return
+    const said = this.verdictOn(call, quiet)
+    // While parking nothing is answered or sent, but a person should see all doubts at once, and what
+    // a probe has learnt is kept.
+    if (visit.phase === 'running' || whileParking.includes(said.do)) this.carryOut(call, said)
+  }
+
+  private verdictOn(call: IssuedCall, quiet: boolean): Verdict {
+    const { match, opening, clock } = this.visit
+    const { entry, record } = call
+    const ruling = match.ruling(call.place)
+    const placed = record === null && (ruling?.settled != null || match.canSend(call.place))
+    const expiresAt = record?.expiresAt ?? null
+    return verdict({
+      replayClass: call.replayClass,
+      decided: placed || (entry?.ruling ?? entry?.grant ?? null) !== null,
+      record: record && {
+        // Late evidence may have cleared every attempt of a doubt: then it was certainly not sent.
+        status: record.status === 'in_doubt' && call.unknownBefore === 0 ? 'pending' : record.status,
+        verifies: entry?.verifies ?? true,
+        unknownAttempts: call.unknownBefore,
+        keyWindow: expiresAt === null || clock.now() < expiresAt ? 'open' : 'closed',
+        callback: call.question === null ? 'none' : 'open',
+      },
+      unmatched: match.hasUnclaimed(),
+      quiet,
+      unresolved: opening.unresolved.has(`${call.tool.name}/${call.inputHash}`),
+      probe: call.probed,
+    })
+  }
+
+  private carryOut(call: IssuedCall, said: Verdict): void {
+    switch (said.do) {
+      case 'obey':
+        return this.obey(call)
+      case 'return':
+      case 'throw':
+        if (call.entry?.settled) this.queue(call, call.entry.settled, true)
+        return
+      case 'stay_parked':
+        return this.doubt(call, 'unknown')
+      case 'wait_for_quiet':
+        this.held.push(call)
+        return this.visit.order.arm()
+      case 'wait_for_callback':
+        return this.ask(call)
+      case 'probe':
+        return this.dispatch.probe(call)
+      case 'record_probe':
+        return this.dispatch.recordProbe(call)
+      case 'dispatch':
+        if (call.question) return this.ask(call)
+        if (call.replayClass === 'pure') return this.dispatch.pure(call)
+        return this.dispatch.attempt(call, null)
+      case 'resend':
+        if (triesSpent(call)) return this.doubt(call, 'unknown')
+        return this.dispatch.attempt(call, null)
+      case 'doubt':
+        return this.doubt(call, said.reason)
+    }
+  }
+
+  private obey(call: IssuedCall): void {
+    const { visit } = this
+    const { entry } = call
+    if (entry?.ruling) return this.obeyAnswer(call, entry.settled, ruledRecord(entry, visit.clock.now()))
+    if (entry?.grant) return this.dispatch.attempt(call, entry.grant)
+    const ruling = visit.match.ruling(call.place)
+    if (ruling?.settled) return this.obeyAnswer(call, ruling.settled, null)
+    const send = visit.match.takeSend(call.place)
+    if (send) return this.dispatch.attempt(call, send.decision)
+  }
+
+  /** A person's result is checked like a tool's: one that does not fit is asked for again. */
+  private obeyAnswer(
+    call: IssuedCall,
+    settled: Settled | null,
+    record: ReturnType<typeof ruledRecord>,
+  ): void {
+    const { visit } = this
+    if (settled === null) return
+    const { output } = call.tool.rules
+    const accept = () => {
+      if (record) visit.append({ records: [record] })
+      this.queue(call, settled, true)
+    }
+    if (!settled.ok || output === null) return accept()
+    const what = { code: 'OUTPUT_INVALID', subject: `decided result of ${call.tool.name}` } as const
+    Promise.resolve()
+      .then(() => validate(output, settled.value, what))
+      .then(accept, (error: Error) => {
+        const data = { tool: call.tool.name, message: error.message }
+        visit.append({ events: [visit.event('decision_unusable', data)] })
+        if (call.entry) call.entry.ruling = null
+        this.doubt(call, call.entry?.verifies === false ? 'tampered' : 'unknown')
+      })
+  }
+
+  private ask(call: IssuedCall): void {
+    const { visit } = this
+    const item = questionItem(visit, call)
+    const old = known(visit, item)
+    if (old?.state === 'open') return visit.wait(old, null)
+    const record = this.dispatch.intent(call)
+    const asked = visit.event('asked', { item: item.itemId, title: item.title, queue: item.queue })
+    visit.wait(item, { records: [record], items: [item], events: [asked] })
+  }
+
+  private doubt(call: IssuedCall, reason: DoubtReason): void {
+    const { visit } = this
+    const item = doubtItem(visit, call, reason)
+    const changes = this.itemChanges(item)
+    const record = call.record
+    if (record?.status === 'pending' && (reason === 'unknown' || reason === 'tampered')) {
+      if (call.entry?.verifies !== false) {
+        call.record = { ...record, status: 'in_doubt' }
+        changes.records = [call.record]
+      }
+    }
+    visit.doubt(known(visit, item) ?? item, changes)
+  }
+
+  private itemChanges(item: Item): Changes {
+    const { visit } = this
+    const old = known(visit, item)
+    if (old === null) {
+      const { itemId, reason, title } = item
+      return { items: [item], events: [visit.event('doubt', { item: itemId, reason, title })] }
+    }
+    // What the operator looks at has moved (an input with a time in it): a new version of the item.
+    if (old.state !== 'open' || canonical(old.body) === canonical(item.body)) return {}
+    return { items: [{ ...old, body: item.body, version: old.version + 1 }] }
+  }
+
+  /** Nothing more can match: the held call that looks most like an unclaimed record is asked about. */
+  private quiet(): void {
+    const { visit } = this
+    if (!visit.match.hasUnclaimed()) return
+    if (this.held.length === 0) {
+      if (visit.leftBehind()) {
+        const item = leftBehindItem(visit)
+        visit.doubt(known(visit, item) ?? item, this.itemChanges(item))
+      }
+      return
+    }
+    const records = visit.match.unclaimedEntries().map((entry) => entry.record)
+    const likeness = (call: IssuedCall) =>
+      Math.max(
+        ...records.map((r) => (r.tool === call.tool.name ? (r.nth === call.place.nth ? 2 : 1) : 0)),
+      )
+    const [best] = [...this.held].sort((a, b) => likeness(b) - likeness(a))
+    if (best) this.judge(best, true)
+  }
+
+  private queue(call: IssuedCall, settled: Settled, replayed: boolean): void {
+    this.visit.order.push({
+      settled,
+      deliver: () => {
+        this.visit.open--
+        call.answer(settled, replayed)
+      },
+    })
+  }
+
+  private follow(call: IssuedCall, first: IssuedCall): void {
+    this.visit.open--
+    first.promise.then(
+      (value) => call.answer({ seq: 0, ok: true, value }, true),
+      (error) => call.answer({ seq: 0, ok: false, value: error }, true),
+    )
+  }
+
+  private deny(call: IssuedCall, error: unknown): void {
+    this.visit.open--
+    call.reject(error)
+    this.visit.touch()
+  }
+
+  /**
+   * The node is over: what its code still asks for is refused, and said. In a turn of its own, so that
+   * a loop which catches everything cannot starve the process.
+   */
+  private refuse(call: IssuedCall): Call<unknown> {
+    const { run, clock, store } = this.visit
+    const message =
+      `${call.tool.name} was called after node ${run.node} of run ${run.runId} had ended; ` +
+      'await every branch before the node returns'
+    clock.turn(() => call.reject(new CounterfoilError('NODE_ENDED', message)))
+    const event = this.visit.event('call_refused', { tool: call.tool.name, message })
+    store
+      .amend(run, 'client', () => ({ changes: { events: [event] }, value: null }))
+      .catch(() => {}) // the refusal itself does not depend on its event
+    return call.promise
+  }
+}

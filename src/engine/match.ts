@@ -1,0 +1,105 @@
+// Owns: which record answers which call, and which records nothing has claimed yet.
+// Does not own: when an answer is delivered (order.ts), nor what is done without one (gate.ts).
+import type { Entry, Opening, PlaceRuling } from './entry.ts'
+import { placeKey } from './entry.ts'
+
+export interface Place {
+  readonly tool: string
+  /** n-th call of this tool in the visit. */
+  readonly nth: number
+}
+
+export class Match {
+  readonly entries: ReadonlyMap<string, Entry>
+  private readonly places: ReadonlyMap<string, PlaceRuling>
+  private readonly byAfter: readonly Entry[]
+  private firstOpen = 0
+  private readonly nths = new Map<string, number>()
+  private readonly occurrences = new Map<string, number>()
+  private readonly usedSends = new Set<PlaceRuling>()
+  private unclaimed = 0
+
+  constructor(opening: Opening) {
+    this.entries = opening.entries
+    this.places = opening.places
+    this.byAfter = [...opening.entries.values()].sort((a, b) => a.record.after - b.record.after)
+    for (const entry of opening.entries.values()) if (holdsUp(entry)) this.unclaimed++
+  }
+
+  nextPlace(tool: string): Place {
+    const nth = this.nths.get(tool) ?? 0
+    this.nths.set(tool, nth + 1)
+    return { tool, nth }
+  }
+
+  nextOccurrence(tool: string, inputHash: string): number {
+    const key = `${tool}/${inputHash}`
+    const occurrence = this.occurrences.get(key) ?? 0
+    this.occurrences.set(key, occurrence + 1)
+    return occurrence
+  }
+
+  /** The record of this very call, or the one a person gave to its place. */
+  find(key: string, place: Place, pure: boolean): Entry | null {
+    const own = this.entries.get(key)
+    if (own && !own.matched) return own
+    const useKey = pure ? null : this.ruling(place)?.useKey
+    const given = useKey ? this.entries.get(useKey) : undefined
+    return given && !given.matched ? given : null
+  }
+
+  ruling(place: Place): PlaceRuling | null {
+    return this.places.get(placeKey(place.tool, place.nth)) ?? null
+  }
+
+  /** Whether a person has allowed one send at this place, and it was not used. */
+  canSend(place: Place): boolean {
+    const ruling = this.ruling(place)
+    return ruling !== null && ruling.send && !this.usedSends.has(ruling)
+  }
+
+  takeSend(place: Place): PlaceRuling | null {
+    const ruling = this.canSend(place) ? this.ruling(place) : null
+    if (ruling) this.usedSends.add(ruling)
+    return ruling
+  }
+
+  claim(entry: Entry): void {
+    if (holdsUp(entry)) this.unclaimed--
+    entry.matched = true
+  }
+
+  hasUnclaimed(): boolean {
+    return this.unclaimed > 0
+  }
+
+  /** Non-pure records that nothing has claimed. */
+  unclaimedEntries(): Entry[] {
+    return [...this.entries.values()].filter(holdsUp)
+  }
+
+  /** Whether a record that was issued before `seq` was known is still to be claimed. */
+  holdsBack(seq: number): boolean {
+    // Flags are never taken back, so the first open entry only moves forward: linear over a visit.
+    for (let entry = this.byAfter[this.firstOpen]; entry; entry = this.byAfter[this.firstOpen]) {
+      if (!entry.matched && !entry.skipped && !entry.retired) return entry.record.after < seq
+      this.firstOpen++
+    }
+    return false
+  }
+
+  /** Gives up on the records that hold `seq` back. */
+  skipBefore(seq: number): void {
+    for (const entry of this.entries.values()) {
+      const known = entry.settled?.seq ?? Number.POSITIVE_INFINITY
+      if (known < seq || entry.record.after < seq) entry.skipped = true
+    }
+  }
+}
+
+function holdsUp(entry: Entry): boolean {
+  const { record } = entry
+  return (
+    !entry.matched && !entry.retired && record.replayClass !== 'pure' && record.status !== 'failed'
+  )
+}

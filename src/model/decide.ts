@@ -1,0 +1,276 @@
+// What a person may decide about an item, and what that changes: pure functions over the run as it
+// stands. I5 is enforced here: nobody may say "it did not happen" of an attempt that may still land.
+import { canonical } from './canonical.ts'
+import { CounterfoilError } from './errors.ts'
+import {
+  type Attempt,
+  callKeyOfAttempt,
+  type Decision,
+  type DoubtReason,
+  type Event,
+  type Item,
+  keyOf,
+  type Outcome,
+  type Run,
+  type Subject,
+} from './records.ts'
+
+export interface DecideRequest {
+  readonly outcome: Outcome
+  /** happened, respond, and use_record of a pending record: what the call is answered with. */
+  readonly result?: unknown
+  /** use_record and retire_record: which of the unmatched records. */
+  readonly record?: { tool: string; inputHash: string; occurrence: number }
+  readonly by: string
+  readonly reason: string
+  readonly evidence?: string
+  /** The version of the item that was looked at. */
+  readonly version: number
+  /** When the look was taken; now, unless told. */
+  readonly lookedAt?: number
+  /** States on record that earlier attempts are over and the quiet time needs no waiting. */
+  readonly madeSure?: boolean
+}
+
+export interface DecideView {
+  readonly run: Run
+  readonly attempts: readonly Attempt[]
+  readonly items: readonly Item[]
+  readonly decisions: readonly Decision[]
+  readonly deaths: ReadonlyMap<string, number>
+}
+
+export interface DecideChanges {
+  items: Item[]
+  decisions: Decision[]
+  events: Event[]
+  run: {
+    arrive: true
+    state?: 'pending' | 'failed'
+    waitingFor?: null
+    errorJson?: string
+  }
+}
+
+const doubtOutcomes: Record<DoubtReason, readonly Outcome[]> = {
+  unknown: ['happened', 'did_not_happen', 'fail', 'abandon'],
+  tampered: ['happened', 'fail', 'abandon'],
+  drift: ['use_record', 'send', 'retire_record', 'fail', 'abandon'],
+  unresolved: ['happened', 'send', 'fail', 'abandon'],
+  key_conflict: ['happened', 'fail', 'abandon'],
+}
+
+/** The outcomes that an item can be decided with. */
+export function outcomesOf(item: Item): readonly Outcome[] {
+  if (item.kind === 'question') return ['respond', 'fail', 'abandon']
+  if (item.reason === 'drift' && item.body.subject === null) return ['retire_record', 'abandon']
+  return item.reason ? doubtOutcomes[item.reason] : []
+}
+
+export function decide(
+  now: DecideView,
+  itemId: string,
+  request: DecideRequest,
+  made: { decisionId: string; at: number },
+): { changes: DecideChanges | null; decision: Decision } {
+  const item = now.items.find((row) => row.itemId === itemId)
+  if (item === undefined) {
+    throw error('ITEM_NOT_FOUND', `there is no item ${itemId} in run ${now.run.runId}'s present visit`)
+  }
+  const decision = decisionOf(item, request, made)
+  const same = now.decisions.find((old) => old.itemId === itemId && isSame(old, decision))
+  if (same) return { changes: null, decision: same }
+  checkOpen(item, request)
+  checkOutcome(item, request)
+  checkAttempts(now, item, request, made.at)
+  return { changes: changesOf(now, item, decision), decision }
+}
+
+function decisionOf(
+  item: Item,
+  request: DecideRequest,
+  made: { decisionId: string; at: number },
+): Decision {
+  for (const key of ['by', 'reason'] as const) {
+    if (typeof request[key] !== 'string' || request[key].trim() === '') {
+      throw error('DECISION_INVALID', `a decision needs \`${key}\`: who decides, and why`)
+    }
+  }
+  const { namespace, runId, itemId, kind, reason, generation, visit } = item
+  return {
+    namespace,
+    runId,
+    itemId,
+    kind,
+    reason,
+    generation,
+    visit,
+    decisionId: made.decisionId,
+    subject: item.body.subject,
+    outcome: request.outcome,
+    record: recordOf(item, request),
+    resultJson: request.result === undefined ? null : canonical(request.result),
+    by: request.by,
+    why: request.reason,
+    evidence: request.evidence ?? null,
+    madeSure: request.madeSure === true,
+    version: request.version,
+    at: made.at,
+    seq: null,
+    usedBy: null,
+    voidedAt: null,
+  }
+}
+
+function recordOf(item: Item, request: DecideRequest): Subject | null {
+  const wanted = request.record
+  const names = item.body.unmatched.map((record) => keyOf(record))
+  if (request.outcome !== 'use_record' && request.outcome !== 'retire_record') {
+    if (wanted !== undefined) {
+      throw error('DECISION_INVALID', `\`record\` has no meaning for ${request.outcome}`)
+    }
+    return null
+  }
+  const only = names.length === 1 ? item.body.unmatched[0] : undefined
+  const found = wanted
+    ? item.body.unmatched.find((record) => keyOf(record) === keyOf(wanted))
+    : only
+  if (found === undefined) {
+    throw error(
+      'DECISION_INVALID',
+      `${request.outcome} needs \`record\`: one of ${names.join(', ') || 'none'}`,
+    )
+  }
+  if (request.outcome === 'use_record' && found.status !== 'committed') {
+    if (request.result === undefined) {
+      throw error(
+        'DECISION_INVALID',
+        `${keyOf(found)} is ${found.status}: to use it, say what it answered (\`result\`), which ` +
+          'states that it happened',
+      )
+    }
+  }
+  const { tool, inputHash, occurrence, nth } = found
+  return { tool, inputHash, occurrence, nth }
+}
+
+/** The same words again, after an acknowledgement was lost, are no second decision. */
+function isSame(old: Decision, next: Decision): boolean {
+  const words = (d: Decision) =>
+    JSON.stringify([d.outcome, d.record, d.resultJson, d.by, d.why, d.version, d.madeSure])
+  return words(old) === words(next)
+}
+
+function checkOpen(item: Item, request: DecideRequest): void {
+  if (item.state !== 'open') {
+    const how = item.state === 'decided' ? 'was decided' : `was closed: ${item.closedBy}`
+    throw error('ITEM_CLOSED', `item ${item.itemId} ${how}; nothing is left to decide`)
+  }
+  if (request.version !== item.version) {
+    throw error(
+      'ITEM_CHANGED',
+      `item ${item.itemId} is at version ${item.version}, and you looked at ${request.version}: ` +
+        'look again, then decide',
+    )
+  }
+}
+
+function checkOutcome(item: Item, request: DecideRequest): void {
+  const allowed = outcomesOf(item)
+  if (!allowed.includes(request.outcome)) {
+    throw error(
+      'DECISION_INVALID',
+      `"${request.outcome}" is no outcome for this ${item.reason ?? item.kind}; ` +
+        `choose ${allowed.join(', ')}`,
+    )
+  }
+  if (request.outcome === 'respond' && request.result === undefined) {
+    throw error('DECISION_INVALID', 'respond needs `result`: the answer')
+  }
+}
+
+function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: number): void {
+  const denies = request.outcome === 'did_not_happen' || request.outcome === 'fail'
+  if (!denies || item.reason !== 'unknown' || request.madeSure === true) return
+  const lookedAt = Math.min(request.lookedAt ?? at, at)
+  const until = quietUntil(now, item)
+  if (until !== null && lookedAt >= until.at) return
+  const why =
+    until === null || until.at === Number.POSITIVE_INFINITY
+      ? `attempt ${until?.attempt ?? '?'} may still be running in worker ${until?.worker ?? '?'}`
+      : `what it sent may still arrive until ${new Date(until.at).toISOString()}`
+  throw error(
+    'DECISION_TOO_EARLY',
+    `"${request.outcome}" cannot be said yet: ${why}. Look again then, or state madeSure: true, ` +
+      'which is kept on record under your name',
+    { until: until?.at === Number.POSITIVE_INFINITY ? null : (until?.at ?? null) },
+  )
+}
+
+/** When every earlier attempt is over and its bytes have had their time; Infinity while one runs. */
+export function quietUntil(
+  now: Pick<DecideView, 'attempts' | 'deaths'>,
+  item: Item,
+): { at: number; attempt: number; worker: string } | null {
+  const subject = item.body.subject
+  if (subject === null) return null
+  const key = keyOf(subject)
+  const ends = now.attempts
+    .filter((row) => callKeyOfAttempt(row.attemptId) === key)
+    .map((row) => {
+      const death = row.outlives ? undefined : now.deaths.get(row.workerId)
+      const ended = row.endedAt ?? death ?? Number.POSITIVE_INFINITY
+      return { at: ended + row.quietMs, attempt: row.attempt, worker: row.workerId }
+    })
+  return ends.sort((a, b) => b.at - a.at)[0] ?? { at: 0, attempt: 0, worker: '' }
+}
+
+function changesOf(now: DecideView, item: Item, decision: Decision): DecideChanges {
+  const { run } = now
+  const { at, by, outcome, why } = decision
+  const decided: Item = { ...item, state: 'decided', version: item.version + 1, closedAt: at }
+  const changes: DecideChanges = {
+    items: [decided],
+    decisions: [decision],
+    events: [eventOf(run, at, 'decided', { item: item.itemId, outcome, by, why })],
+    run: { arrive: true },
+  }
+  if (run.state !== 'waiting_human') return changes
+  if (outcome !== 'abandon') {
+    changes.run = { arrive: true, state: 'pending', waitingFor: null }
+    changes.events.push(moved(run, at, 'pending', `${by} decided: ${outcome}`))
+    return changes
+  }
+  const failure = {
+    kind: 'decided',
+    name: 'Abandoned',
+    code: 'RUN_ABANDONED',
+    message: `abandoned by ${by}: ${why}`,
+  }
+  changes.run = {
+    arrive: true,
+    state: 'failed',
+    waitingFor: null,
+    errorJson: JSON.stringify(failure),
+  }
+  changes.events.push(moved(run, at, 'failed', failure.message))
+  for (const other of now.items) {
+    if (other.state !== 'open' || other.itemId === item.itemId) continue
+    const version = other.version + 1
+    changes.items.push({ ...other, state: 'closed', version, closedAt: at, closedBy: 'abandoned' })
+  }
+  return changes
+}
+
+function moved(run: Run, at: number, to: string, cause: string): Event {
+  return eventOf(run, at, 'state', { from: run.state, to, cause })
+}
+
+function eventOf(run: Run, at: number, kind: string, data: Record<string, unknown>): Event {
+  const { namespace, runId, generation, visit } = run
+  return { namespace, runId, generation, visit, at, kind, data }
+}
+
+function error(code: string, message: string, details: Record<string, unknown> = {}) {
+  return new CounterfoilError(code, message, { details })
+}

@@ -1,0 +1,132 @@
+// Every error of Counterfoil carries a `code` with a page under docs/errors/, and is recognised by a
+// symbol instead of instanceof, so that two copies of the package in one process still agree.
+
+const brand = Symbol.for('counterfoil.error')
+
+export interface ErrorOptions {
+  retryable?: boolean
+  cause?: unknown
+  details?: Record<string, unknown>
+}
+
+/** The base of every error that Counterfoil throws. */
+export class CounterfoilError extends Error {
+  readonly code: string
+  readonly retryable: boolean
+  readonly details: Record<string, unknown>
+
+  constructor(code: string, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = new.target.name
+    this.code = code
+    this.retryable = options.retryable ?? false
+    this.details = options.details ?? {}
+    Object.defineProperty(this, brand, { value: true })
+  }
+}
+
+/** True for an error of Counterfoil, of this copy of the package or another; with `code`, for that one. */
+export function isCounterfoilError(error: unknown, code?: string): error is CounterfoilError {
+  if (typeof error !== 'object' || error === null || !(brand in error)) return false
+  return code === undefined || (error as { code?: unknown }).code === code
+}
+
+/** Thrown by a tool's `run`: nothing has been sent, so any class may try again. */
+export class NotSentError extends CounterfoilError {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super('NOT_SENT', message, { retryable: true, ...options })
+  }
+}
+
+/** Thrown by a tool's `run`: the upstream answered and refused; the call has failed for certain. */
+export class RefusedError extends CounterfoilError {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super('REFUSED', message, options)
+  }
+}
+
+/** What a recorded failure holds; the same for a fresh failure and for its replay. */
+export interface FailureData {
+  kind: 'refused' | 'not_sent' | 'failed' | 'unknown' | 'decided'
+  name: string
+  message: string
+  code?: string
+}
+
+/** A call that failed for certain. Thrown to the node, fresh and replayed alike. */
+export class CallFailedError extends CounterfoilError {
+  readonly tool: string
+  readonly failure: FailureData
+
+  constructor(tool: string, failure: FailureData) {
+    super('CALL_FAILED', `${tool}: ${failure.message}`, { details: { tool, failure } })
+    this.tool = tool
+    this.failure = failure
+  }
+}
+
+/** A call that a person failed without knowing its outcome. The same call again goes to a person. */
+export class OutcomeUnknownError extends CounterfoilError {
+  readonly tool: string
+
+  constructor(tool: string, reason: string) {
+    super('OUTCOME_UNKNOWN', `${tool}: failed by decision, its outcome is not known: ${reason}`, {
+      details: { tool, reason },
+    })
+    this.tool = tool
+  }
+}
+
+/** The original call of a doubt, as an operator sees it. */
+export interface CallData {
+  runId: string
+  node: string
+  tool: string
+  replayClass: string
+  input: unknown
+  attempt: number
+  idempotencyKey: string | null
+}
+
+/** An unsafe call without a receipt: never sent again by the machine, put before a person. */
+export class ReplayUnsafeError extends CounterfoilError {
+  readonly call: CallData
+
+  constructor(call: CallData) {
+    super(
+      'REPLAY_UNSAFE',
+      `${call.tool} was dispatched (attempt ${call.attempt}) and nobody knows whether it happened; ` +
+        'a person has to decide',
+      { details: { call } },
+    )
+    this.call = call
+  }
+}
+
+/** The failure of a run, as `run.result()` rejects with it. */
+export class RunFailedError extends CounterfoilError {
+  readonly runId: string
+
+  constructor(runId: string, failure: { name: string; message: string; code?: string }) {
+    super('RUN_FAILED', `run ${runId} failed: ${failure.message}`, { details: { failure } })
+    this.runId = runId
+  }
+}
+
+/** What can be kept of any thrown value. */
+export function failureOf(error: unknown, kind: FailureData['kind']): FailureData {
+  if (!(error instanceof Error)) {
+    return { kind, name: 'Error', message: typeof error === 'string' ? error : describe(error) }
+  }
+  const code = (error as { code?: unknown }).code
+  const data: FailureData = { kind, name: error.name, message: error.message || error.name }
+  return typeof code === 'string' ? { ...data, code } : data
+}
+
+function describe(value: unknown): string {
+  try {
+    return `threw ${JSON.stringify(value) ?? String(value)}`
+  } catch {
+    return 'threw a value that cannot be shown'
+  }
+}

@@ -1,0 +1,112 @@
+// What late evidence changes (I11), as a pure function over the run as it stands. It ends its attempt,
+// closes an undecided doubt of that attempt if it settles it, and voids a grant not yet used; after any
+// other decision it is a conflict, on record, for a person to look at.
+import {
+  type Attempt,
+  type CallRecord,
+  callKeyOfAttempt,
+  type Decision,
+  type Event,
+  type Evidence,
+  type Item,
+  keyOf,
+  type Run,
+} from './records.ts'
+
+/** The part of a loaded run that evidence is judged by. */
+export interface EvidenceView {
+  readonly run: Run
+  readonly records: readonly CallRecord[]
+  readonly attempts: readonly Attempt[]
+  readonly items: readonly Item[]
+  readonly decisions: readonly Decision[]
+}
+
+export interface EvidenceChanges {
+  attempts: Attempt[]
+  evidence: Evidence[]
+  items: Item[]
+  decisions: Decision[]
+  events: Event[]
+  run: { arrive?: boolean; state?: 'pending'; waitingFor?: null }
+}
+
+export function applyEvidence(now: EvidenceView, evidence: Evidence): EvidenceChanges | null {
+  const attempt = now.attempts.find((row) => row.attemptId === evidence.attemptId)
+  if (attempt === undefined || attempt.endedAt !== null) return null
+  const key = callKeyOfAttempt(evidence.attemptId)
+  const record = now.records.find((row) => keyOf(row) === key)
+  if (record === undefined) return null
+  const changes: EvidenceChanges = {
+    attempts: [{ ...attempt, endedAt: evidence.at, outcome: evidence.outcome }],
+    evidence: [evidence],
+    items: [],
+    decisions: [],
+    events: [],
+    run: {},
+  }
+  const about = (subject: { tool: string; inputHash: string; occurrence: number } | null) =>
+    subject !== null && keyOf(subject) === key
+  const item = now.items.find(
+    (row) =>
+      row.reason === 'unknown' && about(row.body.subject) && row.body.attempt === attempt.attempt,
+  )
+  const decision = now.decisions.findLast((row) => about(row.subject) && row.voidedAt === null)
+  const grant = decision?.outcome === 'did_not_happen' && decision.usedBy === null
+  const final = record.status === 'committed' || record.status === 'failed'
+  // A keyed call may land at every attempt: its upstream counts them as one.
+  const keyed = record.replayClass === 'idempotent_with_key' && record.status === 'committed'
+  const landed = evidence.outcome === 'landed'
+  const conflict = landed && !keyed && (final || (decision !== undefined && !grant))
+  say(changes, now.run, evidence, conflict ? 'evidence_conflict' : 'evidence')
+  if (conflict || final) return changes
+  if (decision && grant && landed) {
+    changes.decisions.push({ ...decision, voidedAt: evidence.at })
+    if (item) changes.items.push(closed(item, evidence.at, 'its call had landed after all'))
+    wake(changes, now.run)
+  } else if (item?.state === 'open') {
+    const settles = landed || allCertain(now, evidence)
+    const why = `late evidence: ${evidence.outcome}`
+    changes.items.push(settles ? closed(item, evidence.at, why) : raised(item))
+    if (settles) wake(changes, now.run)
+  } else if (decision === undefined) {
+    // The new holder may be about to park on this call: its park must not overlook what is known now.
+    changes.run = { arrive: true }
+  }
+  return changes
+}
+
+function allCertain(now: EvidenceView, evidence: Evidence): boolean {
+  if (evidence.outcome === 'unknown') return false
+  const key = callKeyOfAttempt(evidence.attemptId)
+  return now.attempts
+    .filter((row) => callKeyOfAttempt(row.attemptId) === key)
+    .filter((row) => row.attemptId !== evidence.attemptId)
+    .every((row) => row.outcome === 'refused' || row.outcome === 'not_sent')
+}
+
+function wake(changes: EvidenceChanges, run: Run): void {
+  changes.run = { arrive: true }
+  if (run.state !== 'waiting_human') return
+  changes.run = { arrive: true, state: 'pending', waitingFor: null }
+  const data = { from: run.state, to: 'pending', cause: 'late evidence' }
+  changes.events.push(eventOf(run, changes.events[0]?.at ?? 0, 'state', data))
+}
+
+function say(changes: EvidenceChanges, run: Run, evidence: Evidence, kind: string): void {
+  const { attemptId, outcome, externalId } = evidence
+  changes.events.push(eventOf(run, evidence.at, kind, { attemptId, outcome, externalId }))
+}
+
+function eventOf(run: Run, at: number, kind: string, data: Record<string, unknown>): Event {
+  const { namespace, runId, generation, visit } = run
+  return { namespace, runId, generation, visit, at, kind, data }
+}
+
+function closed(item: Item, at: number, why: string): Item {
+  return { ...item, state: 'closed', version: item.version + 1, closedAt: at, closedBy: why }
+}
+
+function raised(item: Item): Item {
+  return { ...item, version: item.version + 1 }
+}

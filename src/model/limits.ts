@@ -1,0 +1,42 @@
+// Every limit and default, with its reason.
+
+/** Waiting this long without a new call or a delivery means that nothing more can match (DESIGN §3). */
+export const settleMs = 250
+
+/** A pure receipt waits at most this long for company before it is written (B5). */
+export const pureFlushMs = 10
+
+/** A tool that does not say answers within this, or its outcome is unknown. */
+export const timeoutMs = 30_000
+
+/** Bytes outlive their sender: nobody may say "it did not happen" sooner than this after the end (I5). */
+export const quietFloorMs = 60_000
+
+/** A probe asks one upstream one question; longer than this it is as good as no answer. */
+export const probeTimeoutMs = 10_000
+
+/** Attempts of one call while a worker holds its run, the first included. */
+export const attemptMax = 3
+
+/** First and longest wait between attempts; jitter halves at most. */
+export const backoffMs = 200
+export const backoffMaxMs = 10_000
+
+/** How long a lease lives without renewal; renewed three times within it. */
+export const leaseMs = 15_000
+
+/** Names of tools, graphs, nodes, namespaces: short enough to index and to show in one column. */
+export const nameLengthMax = 128
+
+/** A run id: the user's own key (an order number, a message id), so longer than a name. */
+export const runIdLengthMax = 256
+
+/** A worker looks for work this often when nobody wakes it. */
+export const pollMs = 100
+
+/** Rows in one page of a list, unless asked otherwise, and at the most. */
+export const pageSize = 50
+export const pageSizeMax = 500
+
+/** Commits of different runs in one transaction; more only makes each of them wait. */
+export const batchMax = 256

@@ -1,0 +1,245 @@
+// The rows of a run, as engine, client and stores exchange them. Field names are the columns'.
+import type { ReplayClass } from './tool.ts'
+import type { RunState } from './run-state.ts'
+
+/** Which run: ids are unique within a namespace. */
+export interface RunRef {
+  readonly namespace: string
+  readonly runId: string
+}
+
+export interface Run extends RunRef {
+  readonly graph: string
+  readonly version: string
+  readonly state: RunState
+  readonly node: string
+  /** Grows with restart. */
+  readonly generation: number
+  /** Grows with every arrival at a node. */
+  readonly visit: number
+  readonly inputHash: string
+  readonly outputJson: string | null
+  readonly errorJson: string | null
+  readonly waitingFor: WaitingFor | null
+  readonly fence: number
+  readonly workerId: string | null
+  /** Raised under the row's lock by everything that may wake the run (I10). */
+  readonly arrivals: number
+  /** Claims since the last durable progress: a run that kills its workers shows here. */
+  readonly claims: number
+  /** The last commit that was applied, so that writing it again is no second write (I4). */
+  readonly commitId: string | null
+  readonly traceId: string
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export interface WaitingFor {
+  readonly kind: 'doubt' | 'question'
+  readonly items: readonly string[]
+  readonly since: number
+  readonly queue: string
+}
+
+export type CallStatus = 'pending' | 'committed' | 'failed' | 'in_doubt'
+
+/** The record of one call: a row of tool_call_results. */
+export interface CallRecord extends RunRef {
+  readonly nodeId: string
+  readonly checkpointId: string
+  readonly tool: string
+  readonly inputHash: string
+  readonly occurrence: number
+  /** n-th call of this tool in the visit: its place, whatever its input says. */
+  readonly nth: number
+  readonly replayClass: ReplayClass
+  readonly idempotencyKey: string | null
+  /** When the upstream forgets the key; null for never and for calls without one. */
+  readonly expiresAt: number | null
+  readonly status: CallStatus
+  /** Its place among the results the node has seen; null until the result is known. */
+  readonly seq: number | null
+  /** The seq last delivered when the call was issued. */
+  readonly after: number
+  /** Kept for calls that are not pure: a person may have to look at it. */
+  readonly inputJson: string | null
+  readonly resultJson: string | null
+  readonly externalId: string | null
+  readonly errorJson: string | null
+  /** Failed by a person without knowledge: the same call again goes to a person. */
+  readonly unresolved: boolean
+  readonly attempt: number
+  readonly fence: number
+  readonly workerId: string
+  readonly spanId: string
+  readonly createdAt: number
+  readonly settledAt: number | null
+}
+
+export type AttemptOutcome = 'landed' | 'refused' | 'not_sent' | 'unknown'
+
+/** One dispatch of a call. Written before it, ended once. */
+export interface Attempt extends RunRef {
+  readonly attemptId: string
+  readonly attempt: number
+  readonly fence: number
+  readonly workerId: string
+  readonly outlives: boolean
+  readonly quietMs: number
+  readonly dispatchedAt: number
+  readonly endedAt: number | null
+  readonly outcome: AttemptOutcome | null
+}
+
+/** What was learnt late about an attempt, by its id, whoever holds the run now. */
+export interface Evidence extends RunRef {
+  readonly attemptId: string
+  readonly outcome: AttemptOutcome
+  readonly resultJson: string | null
+  readonly externalId: string | null
+  readonly errorJson: string | null
+  readonly at: number
+  readonly seq: number | null
+}
+
+export type ItemKind = 'doubt' | 'question'
+export type DoubtReason = 'unknown' | 'drift' | 'tampered' | 'unresolved' | 'key_conflict'
+
+/** What waits for a person. */
+export interface Item extends RunRef {
+  readonly itemId: string
+  readonly kind: ItemKind
+  readonly reason: DoubtReason | null
+  readonly state: 'open' | 'decided' | 'closed'
+  readonly version: number
+  readonly queue: string
+  readonly title: string
+  readonly generation: number
+  readonly visit: number
+  readonly body: ItemBody
+  readonly createdAt: number
+  readonly closedAt: number | null
+  /** Why it was closed without a decision. */
+  readonly closedBy: string | null
+}
+
+/** Which call an item or a decision is about. */
+export interface Subject {
+  readonly tool: string
+  readonly inputHash: string
+  readonly occurrence: number
+  readonly nth: number
+}
+
+export interface ItemBody {
+  /** Null when the node ended and left records behind. */
+  readonly subject: Subject | null
+  readonly node: string
+  readonly input: unknown
+  readonly attempt: number
+  readonly idempotencyKey: string | null
+  /** Drift: the recorded calls that nothing claimed. */
+  readonly unmatched: readonly UnmatchedCall[]
+  readonly error: { code: string; message: string } | null
+  readonly probe: string | null
+  /** Questions: what was shown. */
+  readonly data: unknown
+}
+
+export interface UnmatchedCall extends Subject {
+  readonly status: CallStatus
+  readonly input: unknown
+  readonly result: unknown
+}
+
+export const outcomes = [
+  'happened',
+  'did_not_happen',
+  'fail',
+  'abandon',
+  'use_record',
+  'send',
+  'retire_record',
+  'respond',
+] as const
+export type Outcome = (typeof outcomes)[number]
+
+/** What a person said about an item. */
+export interface Decision extends RunRef {
+  readonly decisionId: string
+  readonly itemId: string
+  readonly kind: ItemKind
+  readonly reason: DoubtReason | null
+  readonly generation: number
+  readonly visit: number
+  readonly subject: Subject | null
+  readonly outcome: Outcome
+  /** use_record and retire_record: the record that is meant. */
+  readonly record: Subject | null
+  readonly resultJson: string | null
+  readonly by: string
+  readonly why: string
+  readonly evidence: string | null
+  /** The operator states on record that they made sure, instead of waiting (I5). */
+  readonly madeSure: boolean
+  readonly version: number
+  readonly at: number
+  /** Given by the engine when the answer enters the run. */
+  readonly seq: number | null
+  /** did_not_happen and send: the attempt that consumed the grant. */
+  readonly usedBy: string | null
+  /** Evidence that the call had landed voids a grant not yet used (I11). */
+  readonly voidedAt: number | null
+}
+
+export interface Checkpoint extends RunRef {
+  readonly generation: number
+  readonly visit: number
+  readonly node: string
+  readonly version: string
+  readonly schemaVersion: number
+  readonly kind: 'base'
+  readonly bodyJson: string
+  readonly digest: string
+  readonly createdAt: number
+}
+
+export interface Event extends RunRef {
+  readonly at: number
+  readonly kind: string
+  readonly generation: number
+  readonly visit: number
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** `version#generation#visit`. */
+export function checkpointId(version: string, generation: number, visit: number): string {
+  return `${version}#${generation}#${visit}`
+}
+
+/** A record's key within its visit. */
+export function callKey(tool: string, inputHash: string, occurrence: number): string {
+  return `${tool}/${inputHash}/${occurrence}`
+}
+
+export function keyOf(subject: { tool: string; inputHash: string; occurrence: number }): string {
+  return callKey(subject.tool, subject.inputHash, subject.occurrence)
+}
+
+/**
+ * Unique within the run, readable, and with the visit in front so that one range holds a visit's
+ * attempts: `0#1/send_email/3f9a…/0/1`.
+ */
+export function attemptId(generation: number, visit: number, key: string, attempt: number): string {
+  return `${generation}#${visit}/${key}/${attempt}`
+}
+
+/** The call of an attempt, from the attempt's id. */
+export function callKeyOfAttempt(id: string): string {
+  return id.slice(id.indexOf('/') + 1, id.lastIndexOf('/'))
+}
+
+export function visitOfAttempt(id: string): { generation: number; visit: number } {
+  const [generation, visit] = id.slice(0, id.indexOf('/')).split('#').map(Number)
+  return { generation: generation ?? 0, visit: visit ?? 0 }
+}

@@ -1,0 +1,251 @@
+// A tool: a named function with a replay class. Registration refuses what cannot be replayed safely;
+// nothing is inferred from names, and nothing has a silent default class.
+import { CounterfoilError } from './errors.ts'
+import * as limits from './limits.ts'
+import { type InputOf, isSchema, type OutputOf, type Schema } from './schema.ts'
+
+export const replayClasses = ['pure', 'idempotent_with_key', 'unsafe_on_replay'] as const
+export type ReplayClass = (typeof replayClasses)[number]
+
+/** What a tool's functions are told about the call they serve. */
+export interface CallInfo {
+  readonly runId: string
+  readonly node: string
+  readonly tool: string
+  readonly attempt: number
+  readonly idempotencyKey: string | null
+  readonly abortSignal: AbortSignal
+}
+
+/** What an idempotency key may be made of: nothing that moves between two looks. */
+export interface KeyInfo {
+  readonly runId: string
+  readonly node: string
+  readonly visit: number
+  readonly occurrence: number
+}
+
+export type ProbeAnswer<Out> = { landed: 'yes'; result: Out } | { landed: 'no' | 'unknown' }
+
+export interface RetryPolicy {
+  /** Attempts in all while a worker holds the run, the first included. */
+  attemptMax?: number
+  backoffMs?: number
+  backoffMaxMs?: number
+}
+
+interface Common<In, Out> {
+  name: string
+  timeoutMs?: number
+  retry?: RetryPolicy
+  run: (input: In, call: CallInfo) => Out | Promise<Out>
+  /** The upstream's own id for what was done, kept beside the receipt and shown to people. */
+  externalId?: (result: Out) => string
+  /** The second identical call of one visit is answered by the first one's receipt. */
+  oncePerVisit?: boolean
+}
+
+interface Doubtful<In, Out> {
+  /** Asks the upstream whether an attempt landed. */
+  probe?: (input: In, call: CallInfo) => ProbeAnswer<Out> | Promise<ProbeAnswer<Out>>
+  /** How long after an attempt's end its bytes may still arrive. An assumption, not a proof. */
+  quietMs?: number
+  /** It starts processes that live longer than the worker: its death does not end an attempt. */
+  outlives?: boolean
+}
+
+interface NoKey {
+  idempotencyKey?: never
+  keyTtlMs?: never
+}
+
+interface PureRules extends NoKey {
+  replayClass: 'pure'
+  probe?: never
+  quietMs?: never
+  outlives?: never
+}
+type UnsafeRules<In, Out> = { replayClass: 'unsafe_on_replay' } & NoKey & Doubtful<In, Out>
+type KeyedRules<In, Out> = {
+  replayClass: 'idempotent_with_key'
+  idempotencyKey: (input: In, call: KeyInfo) => string
+  /** How long the upstream remembers a key; Infinity is allowed, silence is not. */
+  keyTtlMs: number
+} & Doubtful<In, Out>
+
+/** The rules of one class, for tools and for steps. */
+export type ClassRules<In, Out> = PureRules | KeyedRules<In, Out> | UnsafeRules<In, Out>
+
+export type ToolSpec<S extends Schema, Out> = Common<OutputOf<S>, Out> &
+  ClassRules<OutputOf<S>, Out> & { input: S; output?: Schema<Out, Out> }
+
+const brand = Symbol.for('counterfoil.tool')
+
+/** A registered tool. Its types are inferred from its schemas; its rules are read by the gate. */
+export interface Tool<In = unknown, Out = unknown> {
+  readonly name: string
+  readonly replayClass: ReplayClass
+  readonly rules: ToolRules
+  readonly types?: { in: In; out: Out }
+}
+
+/** The tool as the engine sees it, with every default filled in. */
+export interface ToolRules {
+  readonly input: Schema | null
+  readonly output: Schema | null
+  readonly timeoutMs: number
+  readonly quietMs: number
+  readonly outlives: boolean
+  readonly oncePerVisit: boolean
+  readonly keyTtlMs: number | null
+  readonly retry: Required<RetryPolicy>
+  readonly run: (input: unknown, call: CallInfo) => unknown
+  readonly idempotencyKey: ((input: unknown, call: KeyInfo) => string) | null
+  readonly probe: ((input: unknown, call: CallInfo) => unknown) | null
+  readonly externalId: ((result: unknown) => string) | null
+}
+
+const recorded = Symbol.for('counterfoil.recordedKey')
+
+/** A random key: made once, written with the intent, and the same for every later attempt. */
+export function recordedKey(): () => string {
+  const marker = () => {
+    throw new CounterfoilError('TOOL_INVALID', 'recordedKey() is filled in by Counterfoil itself')
+  }
+  return Object.assign(marker, { [recorded]: true })
+}
+
+export function isRecordedKey(key: unknown): boolean {
+  return typeof key === 'function' && recorded in key
+}
+
+/** Registers a tool. */
+export function tool<const S extends Schema, Out>(
+  spec: ToolSpec<S, Out>,
+): Tool<InputOf<S>, Out> {
+  const name = checkName('tool', spec?.name)
+  if (name.startsWith('counterfoil.')) {
+    throw invalid(name, 'names that begin with "counterfoil." are its own; choose another')
+  }
+  if (!isSchema(spec.input)) {
+    throw invalid(name, '`input` must be a Standard Schema (zod, valibot, arktype, …)')
+  }
+  return makeTool(name, spec as unknown as AnySpec)
+}
+
+/** What `tool` and `ctx.step` have in common, before anything is trusted. */
+export type AnySpec = Partial<Record<keyof ToolRules, unknown>> & { replayClass: unknown }
+
+export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
+  const replayClass = checkClass(name, spec.replayClass)
+  checkKey(name, replayClass, spec)
+  checkFunctions(name, replayClass, spec)
+  const timeoutMs = checkMs(name, 'timeoutMs', spec.timeoutMs) ?? limits.timeoutMs
+  const rules: ToolRules = {
+    input: (spec.input as Schema) ?? null,
+    output: (spec.output as Schema) ?? null,
+    timeoutMs,
+    quietMs: checkMs(name, 'quietMs', spec.quietMs) ?? Math.max(timeoutMs, limits.quietFloorMs),
+    outlives: spec.outlives === true,
+    oncePerVisit: spec.oncePerVisit === true,
+    keyTtlMs: (spec.keyTtlMs as number) ?? null,
+    retry: checkRetry(name, spec.retry as RetryPolicy | undefined),
+    run: spec.run as ToolRules['run'],
+    idempotencyKey: (spec.idempotencyKey as ToolRules['idempotencyKey']) ?? null,
+    probe: (spec.probe as ToolRules['probe']) ?? null,
+    externalId: (spec.externalId as ToolRules['externalId']) ?? null,
+  }
+  const made = { name, replayClass, rules: Object.freeze(rules) }
+  Object.defineProperty(made, brand, { value: true })
+  return Object.freeze(made)
+}
+
+export function isTool(value: unknown): value is Tool {
+  return typeof value === 'object' && value !== null && brand in value
+}
+
+/** The stricter of two classes: what is stored with an intent binds later code, and the reverse. */
+export function stricter(a: ReplayClass, b: ReplayClass): ReplayClass {
+  return replayClasses.indexOf(a) > replayClasses.indexOf(b) ? a : b
+}
+
+export function checkName(what: string, name: unknown): string {
+  if (typeof name === 'string' && name.length <= limits.nameLengthMax && /^\w[\w.:-]*$/.test(name)) {
+    return name
+  }
+  throw new CounterfoilError(
+    what === 'tool' ? 'TOOL_INVALID' : 'GRAPH_INVALID',
+    `${what} name ${JSON.stringify(name)} is not usable: letters, digits, _ . : - and at most ` +
+      `${limits.nameLengthMax} of them`,
+    { details: { name } },
+  )
+}
+
+function checkClass(name: string, value: unknown): ReplayClass {
+  if (replayClasses.includes(value as ReplayClass)) return value as ReplayClass
+  const got = value === undefined ? 'no replayClass' : `replayClass ${JSON.stringify(value)}`
+  throw invalid(
+    name,
+    `has ${got}. Say what may happen if it is sent twice: "pure" (nothing), "idempotent_with_key" ` +
+      '(the upstream drops the second one by its key) or "unsafe_on_replay" (it happens twice)',
+  )
+}
+
+function checkKey(name: string, replayClass: ReplayClass, spec: AnySpec): void {
+  if (replayClass !== 'idempotent_with_key') {
+    if (spec.idempotencyKey !== undefined || spec.keyTtlMs !== undefined) {
+      throw invalid(name, `is ${replayClass}: idempotencyKey and keyTtlMs belong to keyed tools only`)
+    }
+    return
+  }
+  if (typeof spec.idempotencyKey !== 'function') {
+    throw invalid(name, 'is idempotent_with_key and needs idempotencyKey(input, call), or recordedKey()')
+  }
+  const ttl = spec.keyTtlMs
+  if (typeof ttl !== 'number' || !(ttl > 0)) {
+    throw invalid(
+      name,
+      'is idempotent_with_key and needs keyTtlMs: how long the upstream remembers a key, in ' +
+        'milliseconds (Infinity if for ever)',
+    )
+  }
+}
+
+function checkFunctions(name: string, replayClass: ReplayClass, spec: AnySpec): void {
+  if (typeof spec.run !== 'function') throw invalid(name, 'needs run(input, call)')
+  for (const key of ['probe', 'externalId'] as const) {
+    if (spec[key] !== undefined && typeof spec[key] !== 'function') {
+      throw invalid(name, `\`${key}\` must be a function`)
+    }
+  }
+  if (spec.output !== undefined && !isSchema(spec.output)) {
+    throw invalid(name, '`output` must be a Standard Schema (zod, valibot, arktype, …)')
+  }
+  if (replayClass !== 'pure') return
+  for (const key of ['probe', 'quietMs', 'outlives'] as const) {
+    if (spec[key] !== undefined) throw invalid(name, `is pure: \`${key}\` has no meaning for it`)
+  }
+}
+
+function checkMs(name: string, key: string, value: unknown): number | undefined {
+  if (value === undefined) return undefined
+  // A timer above 2^31 fires at once, which would turn "wait for ever" into "never wait".
+  if (typeof value === 'number' && value >= 0 && value <= 2 ** 31 - 1) return value
+  throw invalid(name, `\`${key}\` must be milliseconds between 0 and ${2 ** 31 - 1}`)
+}
+
+function checkRetry(name: string, retry: RetryPolicy = {}): Required<RetryPolicy> {
+  const attemptMax = retry.attemptMax ?? limits.attemptMax
+  if (!Number.isInteger(attemptMax) || attemptMax < 1) {
+    throw invalid(name, '`retry.attemptMax` must be a whole number of at least 1')
+  }
+  return {
+    attemptMax,
+    backoffMs: checkMs(name, 'retry.backoffMs', retry.backoffMs) ?? limits.backoffMs,
+    backoffMaxMs: checkMs(name, 'retry.backoffMaxMs', retry.backoffMaxMs) ?? limits.backoffMaxMs,
+  }
+}
+
+function invalid(name: string, why: string): CounterfoilError {
+  return new CounterfoilError('TOOL_INVALID', `tool "${name}" ${why}`, { details: { tool: name } })
+}

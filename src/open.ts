@@ -1,0 +1,136 @@
+// Composes a Counterfoil from a store URL and the graphs it shall carry.
+import { hostname } from 'node:os'
+import { Inbox } from './client/inbox.ts'
+import { RunHandle } from './client/run.ts'
+import { startRun } from './client/start.ts'
+import { type Clock, systemClock, timeId } from './clock.ts'
+import { Committer } from './engine/committer.ts'
+import type { Engine } from './engine/execute.ts'
+import { CounterfoilError } from './model/errors.ts'
+import type { Graph } from './model/graph.ts'
+import * as limits from './model/limits.ts'
+import { bootId } from './store/boot.ts'
+import { openMemory } from './store/memory/index.ts'
+import type { Store } from './store/store.ts'
+import { declareDead } from './worker/liveness.ts'
+import { Worker, type WorkerOptions } from './worker/worker.ts'
+
+export interface OpenOptions {
+  /** `sqlite:path/to/file.db` or `memory:`. */
+  store: string
+  graphs?: readonly Graph[]
+  namespace?: string
+  /** 64 hex digits that sign the ledger; a key file beside the database unless given. */
+  key?: string
+  /** Open a database on a network file system, whose locks and syncs nobody vouches for. */
+  allowNetworkFs?: boolean
+  settleMs?: number
+  /** Told what a store does not promise, and of errors that are being retried. */
+  onWarning?: (message: string, error?: unknown) => void
+}
+
+/** What `open` gives: everything that can be done with runs. */
+export interface Counterfoil {
+  readonly store: Store
+  readonly inbox: Inbox
+  /** Starts a run, or attaches to the one with this id, graph and input. */
+  start<In, Out>(
+    graph: Graph<In, Out>,
+    input: In,
+    options?: { runId?: string },
+  ): Promise<RunHandle<Out>>
+  /** A handle by id, in any process. */
+  run<Out = unknown>(runId: string): RunHandle<Out>
+  worker(options?: WorkerOptions): Worker
+  /** Stops this object's workers, then closes the store. */
+  close(): Promise<void>
+}
+
+/** Opens a store for work. */
+export async function open(options: OpenOptions): Promise<Counterfoil> {
+  const graphs = graphMap(options.graphs ?? [])
+  const store = await openStore(options, systemClock)
+  return compose(store, systemClock, graphs, options)
+}
+
+export async function openStore(options: OpenOptions, clock: Clock): Promise<Store> {
+  const warn = options.onWarning ?? ((message) => process.emitWarning(message, 'Counterfoil'))
+  const url = options?.store
+  if (url === 'memory:') {
+    const store = openMemory({ clock })
+    for (const caveat of store.caveats) warn(caveat)
+    return store
+  }
+  if (typeof url === 'string' && url.startsWith('sqlite:') && url.length > 'sqlite:'.length) {
+    const { openSqlite } = await import('./store/sqlite/index.ts')
+    const key = options.key ?? process.env['COUNTERFOIL_KEY']
+    return openSqlite({
+      path: url.slice('sqlite:'.length),
+      clock,
+      allowNetworkFs: options.allowNetworkFs === true,
+      ...(key === undefined ? {} : { key }),
+    })
+  }
+  throw new CounterfoilError(
+    'STORE_URL_INVALID',
+    `store ${JSON.stringify(url)} is not one that can be opened: say sqlite:runs.db or memory:`,
+  )
+}
+
+function compose(
+  store: Store,
+  clock: Clock,
+  graphs: ReadonlyMap<string, Graph>,
+  options: OpenOptions,
+): Counterfoil {
+  const warn = options.onWarning ?? ((message) => process.emitWarning(message, 'Counterfoil'))
+  const namespace = options.namespace ?? 'default'
+  const workers = new Set<Worker>()
+  const committer = new Committer(store, clock, {
+    pureFlushMs: limits.pureFlushMs,
+    onError: (error, runIds) =>
+      warn(`a commit of ${runIds.join(', ')} failed and is written again: ${String(error)}`, error),
+  })
+  const settleMs = options.settleMs ?? limits.settleMs
+  const engine: Engine = { store, clock, committer, settleMs, graphs }
+  const checkWorkers = () =>
+    declareDead(store, { workerId: null, bootId: bootId(), host: hostname() })
+  return {
+    store,
+    inbox: new Inbox({ store, clock, namespace, graphs, checkWorkers }),
+    start: async (graph, input, { runId = timeId(clock, 'run') } = {}) => {
+      if (graphs.get(graph?.id) !== (graph as Graph)) {
+        const known = [...graphs.keys()].join(', ') || 'none'
+        const message = `graph ${String(graph?.id)} was not given to open(); it has: ${known}`
+        throw new CounterfoilError('GRAPH_UNKNOWN', message)
+      }
+      const run = await startRun(store, clock, graph as Graph, input, { namespace, runId })
+      return new RunHandle(store, clock, run)
+    },
+    run: (runId) => new RunHandle(store, clock, { namespace, runId }),
+    worker: (workerOptions = {}) => {
+      const onError = (error: unknown) => warn(String(error), error)
+      const worker = new Worker(engine, workerOptions, onError)
+      workers.add(worker)
+      return worker
+    },
+    close: async () => {
+      await Promise.all([...workers].map((worker) => worker.stop()))
+      await store.close()
+    },
+  }
+}
+
+function graphMap(graphs: readonly Graph[]): Map<string, Graph> {
+  const map = new Map<string, Graph>()
+  for (const graph of graphs) {
+    if (map.has(graph.id) && map.get(graph.id) !== graph) {
+      throw new CounterfoilError(
+        'GRAPH_INVALID',
+        `two graphs have the id ${graph.id}: a change of content is a new version`,
+      )
+    }
+    map.set(graph.id, graph)
+  }
+  return map
+}

@@ -1,0 +1,127 @@
+// The memory store: the whole contract, for short chats and for tests. Nothing survives the process.
+import type { Clock } from '../../clock.ts'
+import type { RunRef } from '../../model/records.ts'
+import type { Amendment, Authority, Loaded, Store } from '../store.ts'
+import { type Data, mustFind, refKey } from './data.ts'
+import { claim, renew, withExpiry } from './lease.ts'
+import { listItems, listRuns, loadRun, paged, sealed } from './read.ts'
+import { apply, commitOne } from './write.ts'
+
+export function openMemory({ clock }: { clock: Clock }): Store {
+  const data: Data = { clock, runs: new Map(), workers: new Map() }
+  const listeners = new Set<() => void>()
+  const changed = <T>(value: T): T => {
+    if (listeners.size > 0) clock.turn(() => listeners.forEach((listener) => void listener()))
+    return value
+  }
+  return {
+    url: 'memory:',
+    caveats: [
+      'memory: nothing survives the end of this process: not runs, not receipts, not open doubts',
+      'memory: other processes see nothing of it, so nobody can take a run over',
+    ],
+    start: async ({ run, checkpoint, event }) => {
+      const old = data.runs.get(refKey(run))
+      if (old) return { created: false, run: old.run }
+      data.runs.set(refKey(run), {
+        run,
+        checkpoints: [checkpoint],
+        records: new Map(),
+        attempts: new Map(),
+        evidence: new Map(),
+        items: new Map(),
+        decisions: new Map(),
+        events: [event],
+      })
+      return changed({ created: true, run })
+    },
+    load: async (ref) => {
+      const of = data.runs.get(refKey(ref))
+      return of === undefined ? null : loadRun(data, of)
+    },
+    commit: async (batch) => {
+      const results = batch.map((commit) => commitOne(data, commit))
+      return batch.some((commit) => commit.changes.run?.state) ? changed(results) : results
+    },
+    amend: async (ref, by, change) => changed(amend(data, ref, by, change)),
+    ...leases(data, changed),
+    ...lists(data),
+    moved: async () => null,
+    adopt: async () => {},
+    onChange: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close: async () => listeners.clear(),
+  }
+}
+
+function amend<T>(
+  data: Data,
+  ref: RunRef,
+  by: Authority,
+  change: (now: Loaded) => Amendment<T>,
+): T {
+  const of = mustFind(data, ref)
+  const { changes, value } = change(loadRun(data, of))
+  if (changes) apply(data, of, by, changes)
+  return value
+}
+
+type Leases = 'register' | 'renew' | 'claim' | 'stopWorker' | 'declareDead' | 'workers'
+
+function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
+  const end = (workerId: string, change: object) => {
+    const row = data.workers.get(workerId)
+    if (row) data.workers.set(workerId, { ...row, ...change })
+    changed(null)
+  }
+  return {
+    register: async (worker, leaseMs) => {
+      data.workers.set(worker.workerId, {
+        ...worker,
+        leaseUntil: data.clock.mono() + leaseMs,
+        expired: false,
+        stoppedAt: null,
+        diedAt: null,
+        deathProof: null,
+      })
+    },
+    renew: async (workerId, leaseMs) => renew(data, workerId, leaseMs),
+    claim: async (request) => claim(data, request),
+    stopWorker: async (workerId) => end(workerId, { stoppedAt: data.clock.now() }),
+    declareDead: async (workerId, deathProof) => {
+      if (data.workers.get(workerId)?.diedAt) return
+      end(workerId, { diedAt: data.clock.now(), deathProof })
+    },
+    workers: async () => [...data.workers.values()].map((row) => withExpiry(data, row)),
+  }
+}
+
+type Lists =
+  | 'getRun'
+  | 'getItem'
+  | 'listRuns'
+  | 'listItems'
+  | 'listRecords'
+  | 'listAttempts'
+  | 'listDecisions'
+  | 'listEvents'
+
+function lists(data: Data): Pick<Store, Lists> {
+  const of = (ref: RunRef) => data.runs.get(refKey(ref))
+  return {
+    getRun: async (ref) => of(ref)?.run ?? null,
+    getItem: async (namespace, itemId) => {
+      const items = [...data.runs.values()].map((run) => run.items.get(itemId))
+      return items.find((item) => item?.namespace === namespace) ?? null
+    },
+    listRuns: async (filter) => listRuns(data, filter),
+    listItems: async (filter) => listItems(data, filter),
+    listRecords: async (ref, page) =>
+      paged([...(of(ref)?.records.values() ?? [])].map(sealed), page),
+    listAttempts: async (ref) => [...(of(ref)?.attempts.values() ?? [])],
+    listDecisions: async (ref) => [...(of(ref)?.decisions.values() ?? [])].map(sealed),
+    listEvents: async (ref, page) => paged(of(ref)?.events ?? [], page),
+  }
+}

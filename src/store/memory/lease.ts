@@ -1,0 +1,68 @@
+// Workers and their leases, on the monotonic clock of this process.
+import { CounterfoilError } from '../../model/errors.ts'
+import type { Run } from '../../model/records.ts'
+import type { ClaimRequest, WorkerRow } from '../store.ts'
+import type { Data, RunData } from './data.ts'
+
+export function renew(data: Data, workerId: string, leaseMs: number): boolean {
+  const row = data.workers.get(workerId)
+  if (row === undefined || row.diedAt !== null || row.stoppedAt !== null) return false
+  data.workers.set(workerId, { ...row, leaseUntil: data.clock.mono() + leaseMs })
+  return true
+}
+
+export function withExpiry(data: Data, row: WorkerRow): WorkerRow {
+  return { ...row, expired: row.leaseUntil <= data.clock.mono() }
+}
+
+export function claim(data: Data, request: ClaimRequest): Run[] {
+  const me = data.workers.get(request.workerId)
+  if (me === undefined || me.diedAt !== null || me.stoppedAt !== null) {
+    throw new CounterfoilError(
+      'WORKER_DEAD',
+      `worker ${request.workerId} is not registered, has stopped or was declared dead`,
+    )
+  }
+  const carried = new Set(request.graphs.map((graph) => `${graph.name}@${graph.version}`))
+  const taken: Run[] = []
+  for (const of of data.runs.values()) {
+    if (taken.length >= request.countMax) break
+    const cause = claimable(data, of)
+    if (cause === null || !carried.has(`${of.run.graph}@${of.run.version}`)) continue
+    taken.push(take(data, of, request.workerId, cause))
+  }
+  return taken
+}
+
+function claimable(data: Data, { run }: RunData): string | null {
+  if (run.state === 'pending') return 'pending'
+  if (run.state !== 'running' || run.workerId === null) return null
+  const holder = data.workers.get(run.workerId)
+  if (holder === undefined) return 'unknown'
+  if (holder.diedAt !== null) return 'dead'
+  if (holder.stoppedAt !== null) return 'stopped'
+  return withExpiry(data, holder).expired ? 'expired' : null
+}
+
+function take(data: Data, of: RunData, workerId: string, cause: string): Run {
+  const { run } = of
+  of.events.push({
+    namespace: run.namespace,
+    runId: run.runId,
+    at: data.clock.now(),
+    kind: cause === 'pending' ? 'claimed' : 'taken_over',
+    generation: run.generation,
+    visit: run.visit,
+    data: { worker: workerId, from: run.workerId, cause, fence: run.fence + 1 },
+  })
+  of.run = {
+    ...run,
+    state: 'running',
+    waitingFor: null,
+    fence: run.fence + 1,
+    workerId,
+    claims: run.claims + 1,
+    updatedAt: data.clock.now(),
+  }
+  return of.run
+}

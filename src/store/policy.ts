@@ -1,0 +1,90 @@
+// The one gate for writes: who may put which rows, and which transitions are legal. Every store asks it
+// under the run row's lock, before it writes anything.
+import { CounterfoilError } from '../model/errors.ts'
+import type { Run, RunRef } from '../model/records.ts'
+import { checkTransition } from '../model/run-state.ts'
+import type { Authority, Changes } from './store.ts'
+
+const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
+  holder: [
+    'records',
+    'attempts',
+    'evidence',
+    'items',
+    'decisions',
+    'events',
+    'checkpoint',
+    'run',
+  ],
+  client: ['items', 'decisions', 'events', 'run'],
+  // A former holder reports what it learnt: the end of its attempt, and what follows from it (I11).
+  evidence: ['evidence', 'attempts', 'items', 'decisions', 'events', 'run'],
+}
+
+export function checkChanges(run: Run, by: Authority | 'holder', changes: Changes): void {
+  for (const key of Object.keys(changes) as (keyof Changes)[]) {
+    if (changes[key] !== undefined && !allowed[by].includes(key)) {
+      throw refused(run, `a ${by} may not write ${key}`)
+    }
+  }
+  for (const row of rowsOf(changes)) {
+    if (row.namespace !== run.namespace || row.runId !== run.runId) {
+      throw refused(run, `a row of run ${row.runId} in a change of this run`)
+    }
+  }
+  for (const record of changes.records ?? []) {
+    const settled = record.status === 'committed' || record.status === 'failed'
+    if (settled !== (record.settledAt !== null) || (settled && record.seq === null)) {
+      throw refused(run, `${record.tool}: a settled record has a time and a seq, another has not`)
+    }
+  }
+  if (by === 'evidence') checkEvidence(run, changes)
+  const next = changes.run?.state
+  if (next !== undefined && next !== run.state) checkTransition(run.runId, run.state, next)
+}
+
+function checkEvidence(run: Run, changes: Changes): void {
+  if (changes.attempts?.some((attempt) => attempt.endedAt === null)) {
+    throw refused(run, 'evidence may end an attempt, not begin one')
+  }
+  if (changes.decisions?.some((decision) => decision.voidedAt === null)) {
+    throw refused(run, 'evidence may void a grant, not make one')
+  }
+  const change = changes.run
+  if (change?.state !== undefined && change.state !== 'pending' && change.state !== run.state) {
+    throw refused(run, 'evidence may wake a run, not end or stop it')
+  }
+}
+
+function rowsOf(changes: Changes): RunRef[] {
+  const rows: RunRef[] = [
+    ...(changes.records ?? []),
+    ...(changes.attempts ?? []),
+    ...(changes.evidence ?? []),
+    ...(changes.items ?? []),
+    ...(changes.decisions ?? []),
+    ...(changes.events ?? []),
+  ]
+  return changes.checkpoint ? [...rows, changes.checkpoint] : rows
+}
+
+function refused(run: Run, why: string): CounterfoilError {
+  return new CounterfoilError('WRITE_REFUSED', `run ${run.runId}: write refused: ${why}`)
+}
+
+/** The run row after a change; the same for every store. */
+export function applyRunChange(run: Run, changes: Changes, now: number): Run {
+  const change = changes.run ?? {}
+  const state = change.state ?? run.state
+  return {
+    ...run,
+    state,
+    waitingFor: change.waitingFor === undefined ? run.waitingFor : change.waitingFor,
+    outputJson: change.outputJson === undefined ? run.outputJson : change.outputJson,
+    errorJson: change.errorJson === undefined ? run.errorJson : change.errorJson,
+    arrivals: run.arrivals + (change.arrive ? 1 : 0),
+    workerId: change.release ? null : run.workerId,
+    claims: change.progress ? 0 : run.claims,
+    updatedAt: now,
+  }
+}

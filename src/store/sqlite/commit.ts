@@ -1,0 +1,83 @@
+// Owns: what happens under the run row's lock when a holder or a client writes.
+// Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied is
+// recognised by its id. I10 a park that overlooked an arrival writes nothing.
+import { CounterfoilError } from '../../model/errors.ts'
+import type { Run, RunRef } from '../../model/records.ts'
+import { checkChanges } from '../policy.ts'
+import type { Amendment, Authority, Commit, CommitResult, Loaded, NewRun } from '../store.ts'
+import type { Connection } from './connection.ts'
+import { deathsOf, loadRows, selectRun } from './read.ts'
+import { applyRows, changeRun, insertRun } from './write.ts'
+
+export function start(c: Connection, made: NewRun): { created: boolean; run: Run } {
+  return c.write(() => {
+    const old = selectRun(c, made.run)
+    if (old) return { created: false, run: old }
+    insertRun(c, made.run)
+    applyRows(c, { checkpoint: made.checkpoint, events: [made.event] })
+    return { created: true, run: made.run }
+  })
+}
+
+/**
+ * A run occurs once in a batch. A commit that policy refuses has written nothing when it is refused:
+ * the others stand, and the refusal is thrown after they are durable. A row that a trigger refuses
+ * takes the whole batch back; either way, writing commits again one by one tells which it was.
+ */
+export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] {
+  const refusals: unknown[] = []
+  const results = c.write(() =>
+    batch.map((one): CommitResult => {
+      const run = selectRun(c, one)
+      const answer = judge(run, one)
+      if (run === null || answer !== 'write') return answer as CommitResult
+      try {
+        checkChanges(run, 'holder', one.changes)
+      } catch (error) {
+        refusals.push(error)
+        return 'stale_fence'
+      }
+      applyRows(c, one.changes)
+      changeRun(c, run, one.changes, one.commitId)
+      return 'done'
+    }),
+  )
+  if (refusals.length > 0) throw refusals[0]
+  return results
+}
+
+function judge(run: Run | null, one: Commit): CommitResult | 'write' {
+  if (run === null) return 'stale_fence'
+  if (run.commitId === one.commitId) return 'done'
+  if (run.fence !== one.fence || run.workerId !== one.workerId) return 'stale_fence'
+  if (one.arrivalsSeen !== undefined && one.arrivalsSeen !== run.arrivals) return 'arrived'
+  return 'write'
+}
+
+export function amend<T>(
+  c: Connection,
+  ref: RunRef,
+  by: Authority,
+  change: (now: Loaded) => Amendment<T>,
+): Amendment<T> {
+  return c.write(() => {
+    const rows = loadRows(c, ref)
+    if (rows === null) throw runNotFound(ref)
+    const now = { ...rows, deaths: deathsOf(c, rows.attempts) }
+    const amendment = change(now)
+    const { changes } = amendment
+    if (changes !== null) {
+      checkChanges(now.run, by, changes)
+      applyRows(c, changes)
+      changeRun(c, now.run, changes, now.run.commitId)
+    }
+    return amendment
+  })
+}
+
+function runNotFound(ref: RunRef): CounterfoilError {
+  const { namespace, runId } = ref
+  return new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`, {
+    details: { namespace, runId },
+  })
+}

@@ -1,0 +1,79 @@
+// One connection with its statements, and the only ways to begin and end a transaction.
+import type Database from 'better-sqlite3'
+import type { Clock } from '../../clock.ts'
+import type { Sealer } from '../seal.ts'
+import { storeError, translate } from './errors.ts'
+
+/** Rows come as arrays, in the order of the select list. */
+export type Statement = Database.Statement<unknown[], unknown[]>
+
+export class Connection {
+  readonly db: Database.Database
+  readonly path: string
+  readonly clock: Clock
+  readonly bootId: string
+  readonly sealer: Sealer
+  private readonly prepared = new Map<string, Statement>()
+
+  constructor(db: Database.Database, path: string, clock: Clock, bootId: string, sealer: Sealer) {
+    this.db = db
+    this.path = path
+    this.clock = clock
+    this.bootId = bootId
+    this.sealer = sealer
+  }
+
+  /** Prepared once, and kept. */
+  sql(text: string): Statement {
+    const known = this.prepared.get(text)
+    if (known) return known
+    const statement = this.db.prepare<unknown[], unknown[]>(text)
+    if (statement.reader) statement.raw(true)
+    this.prepared.set(text, statement)
+    return statement
+  }
+
+  /** Takes the write lock first, so that what `fn` reads is what its writes stand on. */
+  write<T>(fn: () => T): T {
+    return this.within('begin immediate', fn)
+  }
+
+  /** All reads of `fn` see the same moment. */
+  read<T>(fn: () => T): T {
+    return this.within('begin', fn)
+  }
+
+  /** A single statement needs no transaction around it. */
+  plain<T>(fn: () => T): T {
+    if (!this.db.open) throw storeError('STORE_CLOSED', this.path)
+    try {
+      return fn()
+    } catch (error) {
+      throw translate(error, this.path)
+    }
+  }
+
+  private within<T>(begin: string, fn: () => T): T {
+    return this.plain(() => {
+      try {
+        this.sql(begin).run()
+        const value = fn()
+        this.sql('commit').run()
+        return value
+      } catch (error) {
+        this.undo()
+        throw error
+      }
+    })
+  }
+
+  /** SQLite undoes some transactions by itself; none may be left open, or the next begin fails. */
+  private undo(): void {
+    if (!this.db.open || !this.db.inTransaction) return
+    try {
+      this.sql('rollback').run()
+    } catch {
+      // The error that led here says more than this one.
+    }
+  }
+}

@@ -1,0 +1,93 @@
+// What went wrong with the file, in our words: a code, the file's name, and what to do.
+import { CounterfoilError } from '../../model/errors.ts'
+
+interface Template {
+  readonly says: string
+  readonly retryable?: boolean
+}
+
+const templates = {
+  STORE_BUSY: {
+    says: 'another process has kept the database locked for 5 s; this is tried again',
+    retryable: true,
+  },
+  STORE_FULL: {
+    says: 'the disk is full: nothing was written; free some space, this is tried again',
+    retryable: true,
+  },
+  STORE_IO: {
+    says: 'the disk or file system failed to read or write; look at the system log, this is tried again',
+    retryable: true,
+  },
+  STORE_READ_ONLY: {
+    says: 'it cannot be written: give this user write permission on the file, on the files beside it (-wal, -shm, .key) and on their directory, or choose another place',
+  },
+  STORE_NOT_A_DATABASE: {
+    says: 'this is not a Counterfoil database; nothing was changed; name another file',
+  },
+  STORE_CORRUPT: {
+    says: 'the database is damaged; stop its workers, keep a copy of it with its -wal file, and restore a backup',
+  },
+  STORE_CLOSED: { says: 'this store was closed; open it again' },
+  STORE_PATH_MISSING: { says: 'its directory does not exist; create it first (mkdir -p)' },
+  STORE_NEWER: {
+    says: 'it was written by a newer Counterfoil; upgrade this installation; nothing was changed',
+  },
+  STORE_MIGRATION_CHANGED: {
+    says: 'a migration that was applied to it reads differently now; install an unmodified Counterfoil; nothing was changed',
+  },
+  STORE_NOT_DURABLE: { says: 'it does not keep what it acknowledges' },
+  STORE_NETWORK_FS: {
+    says: 'it lies on a network file system, where locks and syncs are not to be trusted; put it on a local disk',
+  },
+  STORE_KEY_MISSING: { says: 'its key is missing' },
+  STORE_KEY_WRONG: { says: 'this is not the key it was written with' },
+  STORE_KEY_EXPOSED: { says: 'others can read its key file' },
+  STORE_MOVED: { says: 'it has been moved or copied' },
+  ROW_IMMUTABLE: { says: 'a row that is final cannot be rewritten' },
+} as const satisfies Record<string, Template>
+
+export type StoreErrorCode = keyof typeof templates
+
+export function storeError(
+  code: StoreErrorCode,
+  path: string,
+  more: { says?: string; cause?: unknown } = {},
+): CounterfoilError {
+  const template: Template = templates[code]
+  return new CounterfoilError(code, `store ${path}: ${more.says ?? template.says}`, {
+    retryable: template.retryable ?? false,
+    details: { path },
+    ...(more.cause === undefined ? {} : { cause: more.cause }),
+  })
+}
+
+const byPrefix: readonly (readonly [string, StoreErrorCode])[] = [
+  ['SQLITE_BUSY', 'STORE_BUSY'],
+  ['SQLITE_LOCKED', 'STORE_BUSY'],
+  ['SQLITE_FULL', 'STORE_FULL'],
+  ['SQLITE_IOERR', 'STORE_IO'],
+  ['SQLITE_READONLY', 'STORE_READ_ONLY'],
+  ['SQLITE_CANTOPEN', 'STORE_READ_ONLY'],
+  ['SQLITE_PERM', 'STORE_READ_ONLY'],
+  ['SQLITE_NOTADB', 'STORE_NOT_A_DATABASE'],
+  ['SQLITE_CORRUPT', 'STORE_CORRUPT'],
+  ['SQLITE_CONSTRAINT', 'ROW_IMMUTABLE'],
+]
+
+/** SQLite's error in our words; any other error as it is. */
+export function translate(error: unknown, path: string): unknown {
+  const code = sqliteCode(error)
+  if (code === null) return error
+  const found = byPrefix.find(([prefix]) => code.startsWith(prefix))
+  if (found === undefined) return error
+  const own = found[1] === 'ROW_IMMUTABLE' ? { says: (error as Error).message } : {}
+  return storeError(found[1], path, { ...own, cause: error })
+}
+
+export function sqliteCode(error: unknown): string | null {
+  const code = (error as { code?: unknown } | null)?.code
+  return error instanceof Error && typeof code === 'string' && code.startsWith('SQLITE_')
+    ? code
+    : null
+}

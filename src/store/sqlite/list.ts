@@ -1,0 +1,140 @@
+// Lists for people, paged by cursor, in the order of making. A cursor is the place of the last row.
+import { CounterfoilError } from '../../model/errors.ts'
+import * as limits from '../../model/limits.ts'
+import type {
+  Attempt,
+  CallRecord,
+  Decision,
+  Event,
+  Item,
+  Run,
+  RunRef,
+} from '../../model/records.ts'
+import { decisionText, recordText } from '../seal.ts'
+import type { ItemFilter, ListRequest, Page, RunFilter, Sealed } from '../store.ts'
+import type { Connection } from './connection.ts'
+import { decodeSealed } from './read.ts'
+import type { SqlValue } from './tables.ts'
+import * as tables from './tables.ts'
+
+type PageRequest = Omit<ListRequest, 'namespace'>
+
+/** Conditions that were asked for; a literal where a partial index has to be recognised. */
+function where(conditions: Record<string, SqlValue | undefined>): [string, SqlValue[]] {
+  const asked = Object.entries(conditions).filter(([, value]) => value !== undefined)
+  return [
+    asked.map(([text]) => text).join(' and '),
+    asked.filter(([text]) => text.includes('?')).map(([, value]) => value as SqlValue),
+  ]
+}
+
+export function listRuns(c: Connection, filter: RunFilter): Page<Run> {
+  const [conditions, values] = where({
+    'namespace = ?': filter.namespace,
+    'state = ?': filter.state,
+    'graph = ?': filter.graph,
+  })
+  const sql = `select ${tables.runs.columns}, rowid from runs
+    where ${conditions} and rowid > ? order by rowid limit ?`
+  return page(c, filter, 1, (after, count) => c.sql(sql).all(...values, ...after, count)).map(
+    tables.runs.decode,
+  )
+}
+
+export function listItems(c: Connection, filter: ItemFilter): Page<Item> {
+  const open = filter.state === 'open'
+  const [conditions, values] = where({
+    'namespace = ?': filter.namespace,
+    "state = 'open'": open ? 'open' : undefined,
+    'state = ?': open ? undefined : filter.state,
+    'kind = ?': filter.kind,
+    'run_id = ?': filter.runId,
+  })
+  const sql = `select ${tables.items.columns}, rowid from inbox_items
+    where ${conditions} and rowid > ? order by rowid limit ?`
+  return page(c, filter, 1, (after, count) => c.sql(sql).all(...values, ...after, count)).map(
+    tables.items.decode,
+  )
+}
+
+// By time first, because the index by time then gives a page without sorting the run.
+const recordsOfRun = `select ${tables.records.columns}, mac, created_at, rowid
+  from tool_call_results
+  where workflow_id = ? and namespace = ? and (created_at, rowid) > (?, ?)
+  order by created_at, rowid limit ?`
+
+export function listRecords(
+  c: Connection,
+  ref: RunRef,
+  request: PageRequest,
+): Page<Sealed<CallRecord>> {
+  const { runId, namespace } = ref
+  return page(c, request, 2, (after, count) =>
+    c.sql(recordsOfRun).all(runId, namespace, ...after, count),
+  ).mapAll((rows) => decodeSealed(c, tables.records, recordText, rows))
+}
+
+const eventsOfRun = `select ${tables.events.columns}, nth from events
+  where namespace = ? and run_id = ? and nth > ? order by nth limit ?`
+
+export function listEvents(c: Connection, ref: RunRef, request: PageRequest): Page<Event> {
+  return page(c, request, 1, (after, count) =>
+    c.sql(eventsOfRun).all(ref.namespace, ref.runId, ...after, count),
+  ).map(tables.events.decode)
+}
+
+const attemptsOfRun = `select ${tables.attempts.columns} from tool_call_attempts
+  where namespace = ? and workflow_id = ? order by +rowid`
+const decisionsOfRun = `select ${tables.decisions.columns}, mac from decisions
+  where namespace = ? and run_id = ? order by +rowid`
+const itemById = `select ${tables.items.columns} from inbox_items
+  where namespace = ? and item_id = ?`
+
+export function listAttempts(c: Connection, ref: RunRef): Attempt[] {
+  return c.sql(attemptsOfRun).all(ref.namespace, ref.runId).map(tables.attempts.decode)
+}
+
+export function listDecisions(c: Connection, ref: RunRef): Sealed<Decision>[] {
+  const rows = c.sql(decisionsOfRun).all(ref.namespace, ref.runId)
+  return decodeSealed(c, tables.decisions, decisionText, rows)
+}
+
+export function getItem(c: Connection, namespace: string, itemId: string): Item | null {
+  const row = c.sql(itemById).get(namespace, itemId)
+  return row === undefined ? null : tables.items.decode(row)
+}
+
+/** One row more than asked for tells whether there is a next page; a row ends with its place. */
+function page(
+  c: Connection,
+  request: PageRequest,
+  placeLength: number,
+  select: (after: number[], count: number) => unknown[][],
+) {
+  const after = readCursor(request.cursor, placeLength)
+  const count = Math.max(1, Math.min(request.countMax ?? limits.pageSize, limits.pageSizeMax))
+  const rows = c.plain(() => select(after, count + 1))
+  const shown = rows.slice(0, count)
+  const place = shown.at(-1)?.slice(-placeLength) as number[] | undefined
+  const next = rows.length > count && place ? writeCursor(place) : null
+  return {
+    map: <T>(decode: (row: unknown[]) => T): Page<T> => ({ items: shown.map(decode), next }),
+    mapAll: <T>(decode: (rows: unknown[][]) => T[]): Page<T> => ({ items: decode(shown), next }),
+  }
+}
+
+function writeCursor(place: readonly number[]): string {
+  return Buffer.from(place.join(':')).toString('base64url')
+}
+
+function readCursor(cursor: string | undefined, placeLength: number): number[] {
+  if (cursor === undefined) return Array.from({ length: placeLength }, () => -1)
+  const place = Buffer.from(cursor, 'base64url').toString().split(':').map(Number)
+  const whole = place.length === placeLength && place.every((n) => Number.isFinite(n) && n >= 0)
+  if (whole && writeCursor(place) === cursor) return place
+  throw new CounterfoilError(
+    'CURSOR_INVALID',
+    `cursor ${JSON.stringify(cursor)} was not given by this list; begin again without one`,
+    { details: { cursor } },
+  )
+}

@@ -1,0 +1,151 @@
+// Reads what a visit needs, in one go.
+import { CounterfoilError } from '../../model/errors.ts'
+import type { Attempt, Run, RunRef } from '../../model/records.ts'
+import { decisionText, evidenceText, recordText } from '../seal.ts'
+import type { Loaded, Sealed } from '../store.ts'
+import type { Connection } from './connection.ts'
+import type { Table } from './tables.ts'
+import * as tables from './tables.ts'
+
+const runByKey = `select ${tables.runs.columns} from runs where namespace = ? and run_id = ?`
+
+export function selectRun(c: Connection, ref: RunRef): Run | null {
+  const row = c.sql(runByKey).get(ref.namespace, ref.runId)
+  return row === undefined ? null : tables.runs.decode(row)
+}
+
+/** Rows with the answer to "is its MAC right?"; the MAC is the column after the table's own. */
+export function decodeSealed<T extends object>(
+  c: Connection,
+  table: Table<T>,
+  text: (row: T) => string,
+  rows: readonly unknown[][],
+): Sealed<T>[] {
+  return rows.map((values) => {
+    const row = table.decode(values)
+    const mac = values[table.columnList.length] as string
+    return { ...row, verifies: c.sealer.verifies(mac, text(row)) }
+  })
+}
+
+// The visit's records whatever their version. Of the primary key's (…, node_id, checkpoint_id) only
+// the end of the last is known, `#generation#visit`, so the versions this run has been through are
+// found first, by jumping from one to the next: all ids of a version lie between `version#` and
+// `version$`. Two seeks per version however many records earlier visits left, and no index of its own,
+// which every commit of a call would pay for.
+const recordsOfVisit = `
+with recursive found (id) as (
+  select min(checkpoint_id) from tool_call_results
+    where namespace = @namespace and workflow_id = @runId and node_id = @node
+  union all
+  select (
+    select min(checkpoint_id) from tool_call_results
+      where namespace = @namespace and workflow_id = @runId and node_id = @node
+        and checkpoint_id > substr(found.id, 1, instr(found.id, '#') - 1) || '$'
+  ) from found where found.id is not null
+)
+select ${tables.records.columnList.map((column) => `r.${column}`).join(', ')}, r.mac
+from found cross join tool_call_results r
+where found.id is not null
+  and r.namespace = @namespace and r.workflow_id = @runId and r.node_id = @node
+  and r.checkpoint_id = substr(found.id, 1, instr(found.id, '#') - 1) || @suffix
+order by r.rowid`
+
+// An attempt's id begins with `generation#visit/`; `0` is the character after `/`.
+const attemptsOfVisit = `select ${tables.attempts.columns} from tool_call_attempts
+  where namespace = ? and workflow_id = ? and attempt_id >= ? || '/' and attempt_id < ? || '0'
+  order by rowid`
+const evidenceOfVisit = `select ${tables.evidence.columns}, mac from call_evidence
+  where namespace = ? and workflow_id = ? and attempt_id >= ? || '/' and attempt_id < ? || '0'
+  order by rowid`
+
+const ofVisit = 'where namespace = ? and run_id = ? and generation = ? and visit = ?'
+const itemsOfVisit = `select ${tables.items.columns} from inbox_items ${ofVisit} order by rowid`
+const decisionsOfVisit = `select ${tables.decisions.columns}, mac from decisions ${ofVisit}
+  order by rowid`
+const checkpointOfVisit = `select ${tables.checkpoints.columns} from checkpoints ${ofVisit}`
+
+const unresolvedOfRun = `select tool_name, input_hash from tool_call_results
+  where namespace = ? and workflow_id = ? and unresolved = 1 order by rowid`
+
+export type LoadedRows = Omit<Loaded, 'deaths'>
+
+/** Everything but the deaths, which may have to be written down. Within one transaction. */
+export function loadRows(c: Connection, ref: RunRef): LoadedRows | null {
+  const run = selectRun(c, ref)
+  if (run === null) return null
+  const { namespace, runId, generation, visit } = run
+  const here = [namespace, runId, generation, visit]
+  const prefix = `${generation}#${visit}`
+  const checkpoint = c.sql(checkpointOfVisit).get(...here)
+  if (checkpoint === undefined) throw noCheckpoint(c, run)
+  return {
+    run,
+    checkpoint: tables.checkpoints.decode(checkpoint),
+    records: decodeSealed(
+      c,
+      tables.records,
+      recordText,
+      c.sql(recordsOfVisit).all({ namespace, runId, node: run.node, suffix: `#${prefix}` }),
+    ),
+    attempts: c
+      .sql(attemptsOfVisit)
+      .all(namespace, runId, prefix, prefix)
+      .map(tables.attempts.decode),
+    evidence: decodeSealed(
+      c,
+      tables.evidence,
+      evidenceText,
+      c.sql(evidenceOfVisit).all(namespace, runId, prefix, prefix),
+    ),
+    items: c
+      .sql(itemsOfVisit)
+      .all(...here)
+      .map(tables.items.decode),
+    decisions: decodeSealed(
+      c,
+      tables.decisions,
+      decisionText,
+      c.sql(decisionsOfVisit).all(...here),
+    ),
+    unresolved: c
+      .sql(unresolvedOfRun)
+      .all(namespace, runId)
+      .map(([tool, inputHash]) => ({ tool: tool as string, inputHash: inputHash as string })),
+  }
+}
+
+function noCheckpoint(c: Connection, run: Run): CounterfoilError {
+  return new CounterfoilError(
+    'STORE_CORRUPT',
+    `store ${c.path}: run ${run.runId} has no checkpoint of visit ${run.generation}#${run.visit}; ` +
+      'it cannot be continued; restore a backup',
+    { details: { path: c.path, runId: run.runId } },
+  )
+}
+
+const workerEnd = 'select died_at, boot_id from workers where worker_id = ?'
+const noteDeath = `update workers set died_at = ?, death_proof = ?
+  where worker_id = ? and died_at is null`
+
+export const bootProof = 'the machine has been started again since'
+
+/**
+ * Which workers of these attempts are dead on record. One of an earlier boot is dead without being
+ * asked; the time it was first noticed is kept, so that the quiet time counts from one moment.
+ */
+export function deathsOf(c: Connection, attempts: readonly Attempt[]): Map<string, number> {
+  const deaths = new Map<string, number>()
+  for (const workerId of new Set(attempts.map((attempt) => attempt.workerId))) {
+    const row = c.sql(workerEnd).get(workerId)
+    if (row === undefined) continue
+    if (row[0] === null && row[1] !== c.bootId) {
+      const now = c.clock.now()
+      c.sql(noteDeath).run(now, bootProof, workerId)
+      deaths.set(workerId, now)
+    } else if (row[0] !== null) {
+      deaths.set(workerId, row[0] as number)
+    }
+  }
+  return deaths
+}

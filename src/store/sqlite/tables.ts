@@ -1,0 +1,211 @@
+// Which field of a row is which column. One list per table, complete by its type, read in both
+// directions, so that writing and reading cannot drift apart.
+import type {
+  Attempt,
+  CallRecord,
+  Checkpoint,
+  Decision,
+  Event,
+  Evidence,
+  Item,
+  Run,
+} from '../../model/records.ts'
+
+export type SqlValue = string | number | null
+
+interface Column {
+  readonly column: string
+  readonly as: 'plain' | 'flag' | 'json'
+}
+
+export interface Table<T> {
+  readonly name: string
+  /** Comma-separated, for select lists. */
+  readonly columns: string
+  readonly columnList: readonly string[]
+  encode(row: T): SqlValue[]
+  decode(values: readonly unknown[]): T
+}
+
+const flag = (column: string): Column => ({ column, as: 'flag' })
+const json = (column: string): Column => ({ column, as: 'json' })
+
+function table<T extends object>(
+  name: string,
+  fields: { readonly [K in keyof T]-?: string | Column },
+): Table<T> {
+  const keys = Object.keys(fields) as (keyof T & string)[]
+  const columns = keys.map((key): Column => {
+    const field = fields[key]
+    return typeof field === 'string' ? { column: field, as: 'plain' } : field
+  })
+  const columnList = columns.map((c) => c.column)
+  return {
+    name,
+    columns: columnList.join(', '),
+    columnList,
+    encode: (row) => columns.map((c, i) => encodeValue(c.as, row[keys[i] as keyof T])),
+    decode: (values) => {
+      const row: Record<string, unknown> = {}
+      for (let i = 0; i < columns.length; i++) {
+        row[keys[i] as string] = decodeValue(columns[i]?.as, values[i])
+      }
+      return row as T
+    },
+  }
+}
+
+function encodeValue(as: Column['as'], value: unknown): SqlValue {
+  if (as === 'flag') return value ? 1 : 0
+  if (as === 'json') return value === null ? null : JSON.stringify(value)
+  return value as SqlValue
+}
+
+function decodeValue(as: Column['as'] | undefined, value: unknown): unknown {
+  if (as === 'flag') return value === 1
+  if (as === 'json') return value === null ? null : JSON.parse(value as string)
+  return value
+}
+
+export const runs = table<Run>('runs', {
+  namespace: 'namespace',
+  runId: 'run_id',
+  graph: 'graph',
+  version: 'version',
+  state: 'state',
+  node: 'node',
+  generation: 'generation',
+  visit: 'visit',
+  inputHash: 'input_hash',
+  outputJson: 'output_json',
+  errorJson: 'error_json',
+  waitingFor: json('waiting_for'),
+  fence: 'fence',
+  workerId: 'worker_id',
+  arrivals: 'arrivals',
+  claims: 'claims',
+  commitId: 'commit_id',
+  traceId: 'trace_id',
+  createdAt: 'created_at',
+  updatedAt: 'updated_at',
+})
+
+export const checkpoints = table<Checkpoint>('checkpoints', {
+  namespace: 'namespace',
+  runId: 'run_id',
+  generation: 'generation',
+  visit: 'visit',
+  node: 'node',
+  version: 'version',
+  schemaVersion: 'schema_version',
+  kind: 'kind',
+  bodyJson: 'body_json',
+  digest: 'digest',
+  createdAt: 'created_at',
+})
+
+export const records = table<CallRecord>('tool_call_results', {
+  namespace: 'namespace',
+  runId: 'workflow_id',
+  nodeId: 'node_id',
+  checkpointId: 'checkpoint_id',
+  tool: 'tool_name',
+  inputHash: 'input_hash',
+  occurrence: 'occurrence',
+  nth: 'nth',
+  replayClass: 'replay_class',
+  idempotencyKey: 'idempotency_key',
+  expiresAt: 'expires_at',
+  status: 'status',
+  seq: 'seq',
+  after: 'after_seq',
+  inputJson: 'input_json',
+  resultJson: 'result_json',
+  externalId: 'external_id',
+  errorJson: 'error_json',
+  unresolved: flag('unresolved'),
+  attempt: 'attempt',
+  fence: 'fence',
+  workerId: 'worker_id',
+  spanId: 'span_id',
+  createdAt: 'created_at',
+  settledAt: 'settled_at',
+})
+
+export const attempts = table<Attempt>('tool_call_attempts', {
+  namespace: 'namespace',
+  runId: 'workflow_id',
+  attemptId: 'attempt_id',
+  attempt: 'attempt',
+  fence: 'fence',
+  workerId: 'worker_id',
+  outlives: flag('outlives'),
+  quietMs: 'quiet_ms',
+  dispatchedAt: 'dispatched_at',
+  endedAt: 'ended_at',
+  outcome: 'outcome',
+})
+
+export const evidence = table<Evidence>('call_evidence', {
+  namespace: 'namespace',
+  runId: 'workflow_id',
+  attemptId: 'attempt_id',
+  outcome: 'outcome',
+  resultJson: 'result_json',
+  externalId: 'external_id',
+  errorJson: 'error_json',
+  at: 'at',
+  seq: 'seq',
+})
+
+export const items = table<Item>('inbox_items', {
+  namespace: 'namespace',
+  runId: 'run_id',
+  itemId: 'item_id',
+  kind: 'kind',
+  reason: 'reason',
+  state: 'state',
+  version: 'version',
+  queue: 'queue',
+  title: 'title',
+  generation: 'generation',
+  visit: 'visit',
+  body: json('body_json'),
+  createdAt: 'created_at',
+  closedAt: 'closed_at',
+  closedBy: 'closed_by',
+})
+
+export const decisions = table<Decision>('decisions', {
+  namespace: 'namespace',
+  runId: 'run_id',
+  decisionId: 'decision_id',
+  itemId: 'item_id',
+  kind: 'kind',
+  reason: 'reason',
+  generation: 'generation',
+  visit: 'visit',
+  subject: json('subject_json'),
+  outcome: 'outcome',
+  record: json('record_json'),
+  resultJson: 'result_json',
+  by: 'decided_by',
+  why: 'why',
+  evidence: 'evidence',
+  madeSure: flag('made_sure'),
+  version: 'version',
+  at: 'at',
+  seq: 'seq',
+  usedBy: 'used_by',
+  voidedAt: 'voided_at',
+})
+
+export const events = table<Event>('events', {
+  namespace: 'namespace',
+  runId: 'run_id',
+  at: 'at',
+  kind: 'kind',
+  generation: 'generation',
+  visit: 'visit',
+  data: json('data_json'),
+})

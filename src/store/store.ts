@@ -1,0 +1,186 @@
+// The store contract, whole. A store keeps rows; it knows nothing of tools or nodes. What a write may
+// contain is decided in policy.ts, what a row is signed with in seal.ts; both are shared by all stores.
+import type {
+  Attempt,
+  CallRecord,
+  Checkpoint,
+  Decision,
+  Event,
+  Evidence,
+  Item,
+  Run,
+  RunRef,
+  WaitingFor,
+} from '../model/records.ts'
+import type { RunState } from '../model/run-state.ts'
+
+/**
+ * One run's changes. Rows are put whole: inserted, or replacing an earlier form of themselves that is
+ * not yet final. All of it lands, or nothing.
+ */
+export interface Changes {
+  records?: CallRecord[]
+  attempts?: Attempt[]
+  evidence?: Evidence[]
+  items?: Item[]
+  decisions?: Decision[]
+  events?: Event[]
+  checkpoint?: Checkpoint
+  run?: RunChange
+}
+
+export interface RunChange {
+  /** A transition; its legality is checked against the row under its lock. */
+  state?: RunState
+  waitingFor?: WaitingFor | null
+  outputJson?: string | null
+  errorJson?: string | null
+  /** Something that may wake the run (I10). */
+  arrive?: boolean
+  /** Gives the lease back with this change. */
+  release?: boolean
+  /** Work was done that a crash cannot undo: the count of claims begins again. */
+  progress?: boolean
+}
+
+/** The changes of a lease holder. */
+export interface Commit extends RunRef {
+  /** Writing the same commit again is no second write (I4). */
+  readonly commitId: string
+  readonly workerId: string
+  readonly fence: number
+  /** Set by a park: it holds only if nothing has arrived since this count was read (I10). */
+  readonly arrivalsSeen?: number
+  readonly changes: Changes
+}
+
+export type CommitResult = 'done' | 'stale_fence' | 'arrived'
+
+/** Who writes without a lease: a person or client, or a former holder who learnt something. */
+export type Authority = 'client' | 'evidence'
+
+export interface Amendment<T> {
+  changes: Changes | null
+  value: T
+}
+
+export interface Loaded {
+  readonly run: Run
+  readonly checkpoint: Checkpoint
+  /** The records of the current visit, of whatever version, in the order they were made. */
+  readonly records: readonly Sealed<CallRecord>[]
+  readonly attempts: readonly Attempt[]
+  readonly evidence: readonly Sealed<Evidence>[]
+  readonly items: readonly Item[]
+  readonly decisions: readonly Sealed<Decision>[]
+  /** Calls of the whole run that were failed without knowledge. */
+  readonly unresolved: readonly { tool: string; inputHash: string }[]
+  /** Workers of these attempts whose death is on record, and since when. */
+  readonly deaths: ReadonlyMap<string, number>
+}
+
+/** A row with the answer to "is its MAC right?". */
+export type Sealed<T> = T & { readonly verifies: boolean }
+
+export interface WorkerRow {
+  readonly workerId: string
+  readonly pid: number
+  readonly host: string
+  readonly bootId: string
+  readonly socketPath: string | null
+  readonly socketInode: string | null
+  readonly startedAt: number
+  /** On the store's lease clock. */
+  readonly leaseUntil: number
+  readonly expired: boolean
+  readonly stoppedAt: number | null
+  readonly diedAt: number | null
+  readonly deathProof: string | null
+}
+
+export type NewWorker = Omit<
+  WorkerRow,
+  'leaseUntil' | 'expired' | 'stoppedAt' | 'diedAt' | 'deathProof'
+>
+
+export interface ClaimRequest {
+  readonly workerId: string
+  readonly graphs: readonly { name: string; version: string }[]
+  readonly countMax: number
+}
+
+export interface NewRun {
+  readonly run: Run
+  readonly checkpoint: Checkpoint
+  readonly event: Event
+}
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** Give it back as `cursor` for what follows; null at the end. */
+  readonly next: string | null
+}
+
+export interface ListRequest {
+  readonly namespace: string
+  readonly cursor?: string
+  readonly countMax?: number
+}
+
+export interface RunFilter extends ListRequest {
+  readonly state?: RunState
+  readonly graph?: string
+}
+
+export interface ItemFilter extends ListRequest {
+  readonly kind?: Item['kind']
+  readonly state?: Item['state']
+  readonly runId?: string
+}
+
+export interface Store {
+  readonly url: string
+  /** What this store does not promise, in sentences for people; empty for a durable one. */
+  readonly caveats: readonly string[]
+
+  /** Makes the run, or answers the one that has this id. */
+  start(run: NewRun): Promise<{ created: boolean; run: Run }>
+  load(ref: RunRef): Promise<Loaded | null>
+
+  /**
+   * The only way the engine writes. One transaction for the batch; each commit succeeds or fails by
+   * itself. A throw means that nobody knows: the same batch is written again.
+   */
+  commit(batch: readonly Commit[]): Promise<CommitResult[]>
+  /** Writes without a lease, under the run row's lock. `change` is pure and may be run again. */
+  amend<T>(ref: RunRef, by: Authority, change: (now: Loaded) => Amendment<T>): Promise<T>
+
+  /** Registers a worker with a first lease of `leaseMs`. */
+  register(worker: NewWorker, leaseMs: number): Promise<void>
+  /** One write, however many runs it holds. False if the worker was declared dead or has stopped. */
+  renew(workerId: string, leaseMs: number): Promise<boolean>
+  /** Takes runs that wait for a worker, or whose worker's lease has ended. */
+  claim(request: ClaimRequest): Promise<Run[]>
+  stopWorker(workerId: string): Promise<void>
+  declareDead(workerId: string, proof: string): Promise<void>
+  workers(): Promise<WorkerRow[]>
+
+  getRun(ref: RunRef): Promise<Run | null>
+  getItem(namespace: string, itemId: string): Promise<Item | null>
+  listRuns(filter: RunFilter): Promise<Page<Run>>
+  listItems(filter: ItemFilter): Promise<Page<Item>>
+  listRecords(ref: RunRef, page: Omit<ListRequest, 'namespace'>): Promise<Page<Sealed<CallRecord>>>
+  listAttempts(ref: RunRef): Promise<Attempt[]>
+  listDecisions(ref: RunRef): Promise<Sealed<Decision>[]>
+  listEvents(ref: RunRef, page: Omit<ListRequest, 'namespace'>): Promise<Page<Event>>
+
+  /** Null, or why no live run is worked on until a person adopts the store (I12). */
+  moved(): Promise<string | null>
+  adopt(by: string, reason: string): Promise<void>
+  /**
+   * Calls `listener` after a write of this process that started, woke, parked or ended a run (not after
+   * every receipt); the returned function stops it.
+   */
+  onChange(listener: () => void): () => void
+  close(): Promise<void>
+}

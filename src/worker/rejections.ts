@@ -1,0 +1,36 @@
+// A rejection that nobody handles would end the process and with it every run of this worker. One that
+// comes from a node is its run's failure instead; any other keeps Node's own meaning.
+import { currentVisit, type Visit } from '../engine/visit.ts'
+
+const visits = new WeakMap<Promise<unknown>, Visit>()
+let users = 0
+
+export function watchRejections(): () => void {
+  if (users++ === 0) {
+    process.on('unhandledRejection', onUnhandled)
+    process.on('rejectionHandled', onHandled)
+  }
+  let watching = true
+  return () => {
+    if (!watching) return
+    watching = false
+    if (--users > 0) return
+    process.off('unhandledRejection', onUnhandled)
+    process.off('rejectionHandled', onHandled)
+  }
+}
+
+function onUnhandled(reason: unknown, promise: Promise<unknown>): void {
+  const visit = currentVisit.getStore()
+  if (visit) {
+    visits.set(promise, visit)
+    visit.unhandled.set(promise, reason)
+    return
+  }
+  // Without another listener Node would have ended the process: so does this.
+  if (process.listenerCount('unhandledRejection') === 1) throw reason
+}
+
+function onHandled(promise: Promise<unknown>): void {
+  visits.get(promise)?.unhandled.delete(promise)
+}

@@ -1,0 +1,168 @@
+// Owns: claiming runs and executing them, the lease of this worker, and giving everything back.
+// Does not own: what happens inside a run.
+// Invariants: D2 the worker itself notices by the monotonic clock that its lease is over, before it
+// dispatches anything. I9 its own death can be proven by others on the same machine.
+import { hostname } from 'node:os'
+import { type Clock, randomHex } from '../clock.ts'
+import { type Engine, type Execution, execute } from '../engine/execute.ts'
+import * as limits from '../model/limits.ts'
+import { bootId } from '../store/boot.ts'
+import type { Store } from '../store/store.ts'
+import { declareDead, type Listening, listen } from './liveness.ts'
+import { watchRejections } from './rejections.ts'
+
+export interface WorkerOptions {
+  /** Runs at once in this process. */
+  concurrency?: number
+  leaseMs?: number
+  pollMs?: number
+}
+
+export class Worker {
+  readonly id = `w_${randomHex(8)}`
+  private readonly engine: Engine
+  private readonly store: Store
+  private readonly clock: Clock
+  private readonly options: Required<WorkerOptions>
+  private readonly onError: (error: unknown) => void
+  private readonly executions = new Set<Execution>()
+  private state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
+  private leaseEndsMs = 0
+  private polling = false
+  private pollAgain = false
+  private listening: Listening | null = null
+  private started: Promise<void> | null = null
+  private readonly cleanUps: (() => void)[] = []
+
+  constructor(engine: Engine, options: WorkerOptions, onError: (error: unknown) => void) {
+    this.engine = engine
+    this.store = engine.store
+    this.clock = engine.clock
+    this.onError = onError
+    this.options = {
+      concurrency: options.concurrency ?? 10,
+      leaseMs: options.leaseMs ?? limits.leaseMs,
+      pollMs: options.pollMs ?? limits.pollMs,
+    }
+  }
+
+  /** Begins to work. Resolves when the worker is registered. */
+  start(): Promise<void> {
+    this.started ??= this.begin()
+    return this.started
+  }
+
+  /** No new runs; what is under way finishes its calls and is given back; then the worker is gone. */
+  async stop(): Promise<void> {
+    if (this.state === 'stopped') return
+    await this.started
+    this.state = 'stopping'
+    for (const execution of this.executions) execution.drain()
+    await Promise.all([...this.executions].map((execution) => execution.done.catch(() => {})))
+    for (const cleanUp of this.cleanUps.splice(0)) cleanUp()
+    if (this.listening) {
+      await this.store.stopWorker(this.id)
+      await this.listening.close()
+    }
+    this.state = 'stopped'
+  }
+
+  private async begin(): Promise<void> {
+    this.listening = await listen(this.id)
+    const until = this.clock.mono() + this.options.leaseMs
+    await this.store.register(
+      {
+        workerId: this.id,
+        pid: process.pid,
+        host: hostname(),
+        bootId: bootId(),
+        socketPath: this.listening.path,
+        socketInode: this.listening.inode,
+        startedAt: this.clock.now(),
+      },
+      this.options.leaseMs,
+    )
+    this.leaseEndsMs = until
+    this.state = 'running'
+    this.cleanUps.push(watchRejections(), this.store.onChange(() => this.wake()))
+    this.every(this.options.leaseMs / 3, () => this.renew())
+    this.every(this.options.pollMs, async () => this.wake())
+    this.every(this.options.pollMs * 2, () => this.lookAround())
+    this.wake()
+  }
+
+  private every(ms: number, work: () => Promise<void>): void {
+    let cancel = () => {}
+    let over = false
+    const next = () => {
+      cancel = this.clock.after(ms, () => {
+        work()
+          .catch(this.onError)
+          .then(() => {
+            if (!over) next()
+          })
+      })
+    }
+    next()
+    this.cleanUps.push(() => {
+      over = true
+      cancel()
+    })
+  }
+
+  private holds(): boolean {
+    return this.clock.mono() < this.leaseEndsMs
+  }
+
+  private async renew(): Promise<void> {
+    const until = this.clock.mono() + this.options.leaseMs
+    if (await this.store.renew(this.id, this.options.leaseMs)) {
+      this.leaseEndsMs = until
+      return
+    }
+    this.leaseEndsMs = 0
+    this.state = this.state === 'running' ? 'stopping' : this.state
+    for (const execution of this.executions) execution.lose('the worker was declared dead')
+    this.onError(new Error(`worker ${this.id} was declared dead; it takes no more runs`))
+  }
+
+  private lookAround(): Promise<void> {
+    const own = { workerId: this.id, bootId: bootId(), host: hostname() }
+    return declareDead(this.store, own).then(() => this.wake())
+  }
+
+  private wake(): void {
+    if (this.polling) {
+      this.pollAgain = true
+      return
+    }
+    this.polling = true
+    this.claim()
+      .catch(this.onError)
+      .then(() => {
+        this.polling = false
+        if (!this.pollAgain) return
+        this.pollAgain = false
+        this.wake()
+      })
+  }
+
+  private async claim(): Promise<void> {
+    const countMax = this.options.concurrency - this.executions.size
+    if (this.state !== 'running' || countMax <= 0 || !this.holds()) return
+    const graphs = [...this.engine.graphs.values()]
+    if (graphs.length === 0) return
+    const runs = await this.store.claim({ workerId: this.id, graphs, countMax })
+    for (const run of runs) {
+      const execution = execute(this.engine, run, { holds: () => this.holds() })
+      this.executions.add(execution)
+      if (this.state !== 'running') execution.drain()
+      execution.done
+        .catch((error) => this.onError(error))
+        .then(() => {
+          this.executions.delete(execution)
+          this.wake()
+        })
+    }
+  }
+}

@@ -1,0 +1,284 @@
+// Holds the repository to its own rules. Every rule comes with files that must fail it, because a
+// rule that cannot fail checks nothing.
+import { describe, expect, test } from 'vitest'
+import { checkClock } from './tidy/clock.ts'
+import { checkHeadings, checkPages, codesIn } from './tidy/errors.ts'
+import { codeUnder, committed, type Rule, type Source } from './tidy/files.ts'
+import { checkImports, checkOnlyReexports } from './tidy/layers.ts'
+import { checkPaths, checkRegistry } from './tidy/machine.ts'
+import * as style from './tidy/style.ts'
+
+interface Checked {
+  name: string
+  rule: Rule
+  files: Source[]
+  /** Each of these must be complained about. */
+  bad: Source[]
+  /** Each of these must not. */
+  good?: Source[]
+}
+
+function source(path: string, text: string): Source {
+  return { path, text }
+}
+
+/** One file for each import, to try a single rule of the layers. */
+function imports(...pairs: [path: string, specifier: string][]): Source[] {
+  return pairs.map(([path, specifier]) => source(path, `import { a } from '${specifier}'\n`))
+}
+
+const src = codeUnder('src')
+const scripts = codeUnder('scripts')
+const examples = codeUnder('examples')
+const bench = codeUnder('bench')
+const tests = codeUnder('test')
+const all = committed()
+const code = [...src, ...scripts, ...examples, ...bench, ...tests]
+const typed = (files: Source[]) => files.filter((file) => !file.path.endsWith('.sql'))
+
+const longFunction = `export function long() {\n${'  work()\n'.repeat(69)}}\n`
+const dashes = '-'.repeat(10)
+
+const layers: Checked[] = [
+  {
+    name: 'every layer imports only what it may',
+    rule: checkImports,
+    files: typed(src),
+    bad: [
+      ...imports(
+        ['src/model/tool.ts', '../engine/gate.ts'],
+        ['src/model/tool.ts', 'node:fs'],
+        ['src/model/tool.ts', 'node:crypto'],
+        ['src/clock.ts', './store/store.ts'],
+        ['src/store/store.ts', './sqlite/index.ts'],
+        ['src/store/store.ts', '../engine/gate.ts'],
+        ['src/store/sqlite/index.ts', '../memory/index.ts'],
+        ['src/store/sqlite/index.ts', '../../engine/gate.ts'],
+        ['src/store/memory/index.ts', 'better-sqlite3'],
+        ['src/engine/gate.ts', '../worker/worker.ts'],
+        ['src/engine/gate.ts', '../store/sqlite/index.ts'],
+        ['src/engine/gate.ts', 'zod'],
+        ['src/worker/claim.ts', '../client/client.ts'],
+        ['src/client/client.ts', '../engine/gate.ts'],
+        ['src/server/routes.ts', '../engine/gate.ts'],
+        ['src/adapters/mcp.ts', '../engine/gate.ts'],
+        ['src/adapters/mcp.ts', '../model/tool.ts'],
+        ['src/cli/main.ts', '../testing/index.ts'],
+        ['src/cli/main.ts', 'counterfoil/testing'],
+        ['src/open.ts', './testing/index.ts'],
+        ['src/index.ts', './testing/index.ts'],
+        ['src/cli/main.ts', '../../scripts/setup.mjs'],
+        ['src/nowhere/file.ts', '../model/tool.ts'],
+      ),
+      source('src/model/a.ts', "export * from '../engine/gate.ts'"),
+      source('src/model/a.ts', "export { a } from '../engine/gate.ts'"),
+      source('src/model/a.ts', "import '../engine/gate.ts'"),
+      source('src/model/a.ts', "import type { A } from '../engine/gate.ts'"),
+      source('src/model/a.ts', "const a = await import('../engine/gate.ts')"),
+      source('src/model/a.ts', "let a: import('../engine/gate.ts').A"),
+      source('src/model/a.ts', "const a = require('node:fs')"),
+    ],
+    good: [
+      ...imports(
+        ['src/model/tool.ts', './errors.ts'],
+        ['src/model/tool.ts', '../clock.ts'],
+        ['src/model/canonical.ts', 'node:crypto'],
+        ['src/store/store.ts', '../model/records.ts'],
+        ['src/store/sqlite/index.ts', 'better-sqlite3'],
+        ['src/store/sqlite/index.ts', '../store.ts'],
+        ['src/store/sqlite/index.ts', './open.ts'],
+        ['src/engine/gate.ts', '../clock.ts'],
+        ['src/worker/claim.ts', '../engine/gate.ts'],
+        ['src/client/client.ts', '../store/store.ts'],
+        ['src/server/routes.ts', '../client/client.ts'],
+        ['src/adapters/mcp.ts', '../index.ts'],
+        ['src/testing/index.ts', '../engine/gate.ts'],
+        ['src/cli/main.ts', '../worker/worker.ts'],
+      ),
+      source('src/model/a.ts', "// import '../engine/gate.ts'"),
+    ],
+  },
+  {
+    name: 'index.ts only re-exports',
+    rule: checkOnlyReexports,
+    files: src.filter((file) => file.path === 'src/index.ts'),
+    bad: ['const a = 1', 'export const a = 1', "import { a } from './a.ts'", 'export {}'].map(
+      (text) => source('src/index.ts', text),
+    ),
+    good: [source('src/index.ts', "export { a } from './a.ts'\nexport type { B } from './b.ts'")],
+  },
+  {
+    name: 'time, randomness and timers come from clock.ts',
+    rule: checkClock,
+    files: typed(src).filter((file) => file.path !== 'src/clock.ts'),
+    bad: [
+      ...['Date.now()', 'const now = Date.now', 'Math.random()', 'performance.now()', 'new Date()'],
+      ...['process.hrtime()', 'process.hrtime.bigint()', 'globalThis.performance.now()', 'Date()'],
+      ...['setTimeout(f, 1)', 'setInterval(f, 1)', 'setImmediate(f)', 'globalThis.setTimeout(f)'],
+      ...['randomUUID()', 'crypto.randomUUID()', "import { randomUUID as a } from 'node:crypto'"],
+      ...["import { setTimeout as s } from 'node:timers/promises'", 'AbortSignal.timeout(5)'],
+      ...['randomBytes(8)', 'crypto.getRandomValues(a)'],
+    ].map((text) => source('src/engine/a.ts', text)),
+    good: [
+      ...['clock.now()', 'new Date(ms)', 'clock.setTimeout(f, 1)', '// Date.now()', "'Date.now()'"],
+      ...['Date.parse(text)', 'Math.max(1, 2)', 'clearTimeout(timer)'],
+    ].map((text) => source('src/engine/a.ts', text)),
+  },
+]
+
+const sizes: Checked[] = [
+  {
+    name: 'a file has at most 400 lines',
+    rule: style.checkLines(400),
+    files: [...src, ...scripts, ...examples, ...bench],
+    bad: [source('src/a.ts', 'a\n'.repeat(401))],
+    good: [source('src/a.ts', 'a\n'.repeat(400))],
+  },
+  {
+    name: 'a test file has at most 600 lines',
+    rule: style.checkLines(600),
+    files: tests,
+    bad: [source('test/a.test.ts', 'a\n'.repeat(601))],
+    good: [source('test/a.test.ts', 'a\n'.repeat(600))],
+  },
+  {
+    name: 'a function has at most 70 lines',
+    rule: style.checkFunctions,
+    files: typed([...src, ...scripts]),
+    bad: [
+      source('src/a.ts', longFunction.replace('{\n', '{\n  work()\n')),
+      source('src/a.ts', `const long = () => {\n${'  work()\n'.repeat(69)}}\n`.replace('}', '\n}')),
+      source('src/a.ts', `class A {\n  long() {\n${'    work()\n'.repeat(69)}\n  }\n}\n`),
+    ],
+    good: [source('src/a.ts', `/**\n * Long.\n */\n${longFunction.replace('  work()\n', '')}`)],
+  },
+  {
+    name: 'a line has at most 100 columns',
+    rule: style.checkColumns,
+    files: [...src, ...scripts, ...tests],
+    bad: [source('src/a.ts', `first\n${'a'.repeat(101)}\nlast`)],
+    good: [source('src/a.ts', `${'a'.repeat(100)}\n${'😀'.repeat(100)}`)],
+  },
+]
+
+const habits: Checked[] = [
+  {
+    name: 'no work is left behind in comments',
+    rule: style.checkLeftovers,
+    files: code,
+    bad: ['// TO\u0044O: later', '// FIX\u004dE', '/* X\u0058X */', '# HA\u0043K'].map((text) =>
+      source('src/a.ts', text),
+    ),
+    good: [source('src/a.ts', '// mktemp XXXXXX, todos, hackney')],
+  },
+  {
+    name: 'no comment is a banner',
+    rule: style.checkBanners,
+    files: code,
+    bad: [
+      ...[`// ${dashes}`, `// ${dashes} Stores ${dashes}`, `// Stores ${'='.repeat(12)}`],
+      ...[`/${'*'.repeat(11)}`, ` * ${'#'.repeat(10)}`, '#'.repeat(10), '-'.repeat(10)],
+      '/'.repeat(20),
+    ].map((text) => source('src/a.ts', text)),
+    good: ['// a -- b', "const line = '-'.repeat(10)", '/** Says why. */', '-- a view'].map(
+      (text) => source('src/a.ts', text),
+    ),
+  },
+  {
+    name: 'no test is focused or left out',
+    rule: style.checkFocus,
+    files: typed(tests),
+    bad: [
+      "test.only('a', f)",
+      "it.skip('a', f)",
+      "describe.skip('a', f)",
+      "test.only.each([1])('a', f)",
+      "test.concurrent.skip('a', f)",
+    ].map((text) => source('test/a.test.ts', text)),
+    good: ["test('only a', f)", "test.each([1])('a', f)", 'reader.skip(4)'].map((text) =>
+      source('test/a.test.ts', text),
+    ),
+  },
+  {
+    name: 'no registry is named in what npm reads',
+    rule: checkRegistry,
+    files: all,
+    bad: [
+      source('.npmrc', 'registry=https://npm.example.com/'),
+      source('.npmrc', '@acme:registry = https://npm.example.com/'),
+      source('package-lock.json', '"resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz"'),
+      source('console/package-lock.json', '"resolved": "https://npm.example.com/a-1.0.0.tgz"'),
+    ],
+    good: [source('.npmrc', 'omit-lockfile-registry-resolved=true\nfund=false')],
+  },
+  {
+    name: 'no path of one machine is committed',
+    rule: checkPaths,
+    files: all,
+    bad: [
+      source('README.md', `see ${['', 'work', 'main'].join('/')}`),
+      source('a.json', `{"file":"${['', 'work', 'main'].join('/')}"}`),
+    ],
+    good: [source('README.md', 'see docs/work/main.md')],
+  },
+]
+
+const errors: Checked[] = [
+  {
+    name: 'a page about an error says what happened, why, and what to do',
+    rule: checkHeadings,
+    files: all,
+    bad: [
+      source('docs/errors/REFUSED.md', '# REFUSED\n\n## What happened\n\n## Why\n'),
+      source('docs/errors/REFUSED.md', 'What happened\nWhy\nWhat to do\n'),
+    ],
+    good: [source('docs/errors/REFUSED.md', '## What happened\n\n## Why\n\n## What to do\n')],
+  },
+]
+
+describe.each([...layers, ...sizes, ...habits, ...errors])('tidy: $name', (checked) => {
+  test('holds everywhere', () => {
+    expect(checked.files.flatMap((file) => checked.rule(file))).toEqual([])
+  })
+
+  test('can fail, and only where it should', () => {
+    const missed = checked.bad.filter((file) => checked.rule(file).length === 0)
+    expect(missed).toEqual([])
+    expect((checked.good ?? []).flatMap((file) => checked.rule(file))).toEqual([])
+  })
+})
+
+describe('tidy: every error code has a page, and every page a code', () => {
+  const page = (name: string) => source(`docs/errors/${name}.md`, '')
+
+  test('holds everywhere', () => {
+    const pages = all.filter((file) => file.path.startsWith('docs/errors/'))
+    expect(checkPages(typed(src), pages)).toEqual([])
+  })
+
+  test('can fail both ways', () => {
+    const uses = source('src/a.ts', "throw new CounterfoilError('RUN_LOST', 'it is lost')")
+    expect(checkPages([uses], [])).toHaveLength(1)
+    expect(checkPages([], [page('RUN_LOST')])).toHaveLength(1)
+    expect(checkPages([uses], [page('RUN_LOST'), page('RUN_FOUND')])).toHaveLength(1)
+    expect(checkPages([uses], [page('RUN_LOST'), page('README')])).toEqual([])
+  })
+
+  test.each([
+    "new CounterfoilError('RUN_LOST', message)",
+    "class A extends CounterfoilError { constructor() { super('RUN_LOST', 'lost') } }",
+    "const what = { code: 'RUN_LOST' }",
+    "function f(what: { code: 'RUN_LOST' | 'ENOENT' }) {}",
+    "function lost(code: string) {}\nlost('RUN_LOST')",
+    "const lost = (code: string) => new CounterfoilError(code)\nlost('RUN_LOST')",
+    "new CounterfoilError(a === 'b' ? 'RUN_LOST' : 'RUN_LOST', message)",
+  ])('finds the code in %s', (text) => {
+    expect([...codesIn([source('src/a.ts', text)]).keys()]).toEqual(['RUN_LOST'])
+  })
+})
+
+test('tidy: the rules find the files they are for', () => {
+  expect(all.map((file) => file.path)).toContain('package.json')
+  expect(tests.map((file) => file.path)).toContain('test/tidy.test.ts')
+  expect(scripts.map((file) => file.path)).toContain('scripts/setup.mjs')
+})

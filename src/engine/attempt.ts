@@ -28,6 +28,7 @@ export class LiveCall implements CallInfo {
   readonly node: string
   readonly tool: string
   readonly attempt: number
+  readonly attemptId: string | null
   readonly idempotencyKey: string | null
   private controller: AbortController | null = null
   private reason: Error | null = null
@@ -37,6 +38,7 @@ export class LiveCall implements CallInfo {
     this.node = of.node
     this.tool = of.tool
     this.attempt = of.attempt
+    this.attemptId = of.attemptId
     this.idempotencyKey = of.idempotencyKey
   }
 

@@ -12,6 +12,7 @@ import {
   checkpointId,
   type Decision,
   type DoubtReason,
+  keyOf,
 } from '../model/records.ts'
 import { isRecordedKey } from '../model/tool.ts'
 import { type AttemptEnd, askProbe, backoffMs, LiveCall, type Result, runOnce } from './attempt.ts'
@@ -133,7 +134,7 @@ export class Dispatch {
     const record = call.record
     if (record === null) return
     visit.inflight++
-    const live = this.live(call, record.attempt, record.idempotencyKey)
+    const live = this.live(call, record.attempt, record)
     askProbe(call.tool, inputOf(call), live, visit.clock).then((said) => {
       visit.inflight--
       call.probed = said.landed
@@ -160,7 +161,7 @@ export class Dispatch {
       visit.log.lose('lease')
       return this.notSent(attempt, 'the lease had ended before the call was sent')
     }
-    const live = this.live(call, record.attempt, record.idempotencyKey)
+    const live = this.live(call, record.attempt, record)
     const late = (end: AttemptEnd) => void reportEvidence(visit, attempt, end)
     this.run(call, inputOf(call), live, late).then((end) => {
       visit.inflight--
@@ -322,18 +323,26 @@ export class Dispatch {
     return { runId, node, visit, occurrence: call.occurrence }
   }
 
-  private live(call: IssuedCall, attempt: number, idempotencyKey: string | null): LiveCall {
-    const { runId, node } = this.visit.run
-    return new LiveCall({ runId, node, tool: call.tool.name, attempt, idempotencyKey })
+  private live(call: IssuedCall, attempt: number, record: CallRecord | null): LiveCall {
+    const { runId, node, generation, visit } = this.visit.run
+    const id = record && attemptId(generation, visit, keyOf(record), attempt)
+    const idempotencyKey = record?.idempotencyKey ?? null
+    return new LiveCall({
+      runId,
+      node,
+      tool: call.tool.name,
+      attempt,
+      attemptId: id,
+      idempotencyKey,
+    })
   }
 
   private attemptRow(call: IssuedCall, record: CallRecord): Attempt {
     const { run, clock } = this.visit
-    const key = `${record.tool}/${record.inputHash}/${record.occurrence}`
     return {
       namespace: run.namespace,
       runId: run.runId,
-      attemptId: attemptId(run.generation, run.visit, key, record.attempt),
+      attemptId: attemptId(run.generation, run.visit, keyOf(record), record.attempt),
       attempt: record.attempt,
       fence: run.fence,
       workerId: run.workerId ?? '',

@@ -1,5 +1,5 @@
-// Canonical JSON (RFC 8785), its hash, and frozen copies of plain data. Nothing here recurses: how deep
-// data may nest must not depend on how much stack happens to be left.
+// Canonical JSON (RFC 8785), its hash, and frozen copies of plain data. Nothing here recurses: how
+// deep data may nest must not depend on how much stack happens to be left.
 import { hash } from 'node:crypto'
 import {
   arrayExtra,
@@ -16,9 +16,9 @@ import {
 export { NotPlainDataError } from './plain.ts'
 
 /**
- * The RFC 8785 text of plain data; anything else is refused with its path. As in JSON, a property is
- * left out if it is `undefined` (`{ a: undefined }` is the same input as `{}`) or not enumerable (SDKs
- * hide request ids on plain results that way), and -0 is 0.
+ * The RFC 8785 text of plain data; anything else is refused with its path. As in JSON, a property
+ * is left out if it is `undefined` (`{ a: undefined }` is the same input as `{}`) or not enumerable
+ * (SDKs hide request ids on plain results that way), and -0 is 0.
  */
 export function canonical(value: unknown): string {
   const walk = new Walk()
@@ -43,8 +43,8 @@ export function sha256(text: string): string {
 }
 
 /**
- * Reads what `canonical` wrote, however deep: V8's JSON.parse keeps its own stack on the heap, and it
- * makes `__proto__` an own property like any other. Both are tested, since no standard promises the first.
+ * Reads what `canonical` wrote, however deep: V8's JSON.parse keeps its stack on the heap, and
+ * makes `__proto__` an own property like any other. Both are tested: no standard promises depth.
  */
 export function parseCanonical(text: string): unknown {
   return JSON.parse(text)
@@ -52,7 +52,7 @@ export function parseCanonical(text: string): unknown {
 
 /**
  * A deep-frozen copy of plain data, with the refusals of `canonical`. It goes through the canonical
- * text, so what a node is given the first time is exactly what a replay gives it, order of keys included.
+ * text, so a node is given the first time exactly what a replay gives it, order of keys included.
  */
 export function plainCopy<T>(value: T): T {
   return freezeDeep(parseCanonical(canonical(value))) as T
@@ -191,8 +191,8 @@ function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
 }
 
-// By UTF-16 code units, which is what both < and sort() compare. Insertion is three times faster than
-// sort() for the few keys that most objects have.
+// By UTF-16 code units, which is what both < and sort() compare. Insertion is three times faster
+// than sort() for the few keys that most objects have.
 function sorted(keys: string[]): string[] {
   if (keys.length > 16) return keys.sort()
   for (let i = 1; i < keys.length; i++) {

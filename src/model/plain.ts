@@ -2,7 +2,7 @@
 // went in: anything else would make a replay see another value than the first execution saw.
 import { CounterfoilError } from './errors.ts'
 
-/** A value that JSON cannot carry. `path` (also in `details`) says where it sits, like `$.a[3].b`. */
+/** A value that JSON cannot carry; `path`, also in `details`, says where it sits: `$.a[3].b`. */
 export class NotPlainDataError extends CounterfoilError {
   readonly path: string
 
@@ -86,9 +86,9 @@ export function isPlain(value: object): boolean {
   return Array.isArray(proto) && isObjectPrototype(Object.getPrototypeOf(proto))
 }
 
-// Another realm (a vm context, a test runner) has an Object.prototype of its own. It is recognised by
-// its constructor: the source text of a native function cannot be imitated, and `Object.prototype` cannot
-// be reassigned. "The chain ends here" alone would let in `class A extends null`.
+// Another realm (a vm context, a test runner) has an Object.prototype of its own. It is recognised
+// by its constructor: the source text of a native function cannot be imitated, and the property
+// Object.prototype cannot be reassigned. "The chain ends here" would let in `class A extends null`.
 const nativeObject = Function.prototype.toString.call(Object)
 
 function isObjectPrototype(proto: object | null): boolean {
@@ -98,14 +98,14 @@ function isObjectPrototype(proto: object | null): boolean {
   return Function.prototype.toString.call(ctor) === nativeObject && ctor.prototype === proto
 }
 
-/** A toJSON of the object's own, also a hidden one: JSON.stringify would call it, so the text is unclear. */
+/** Whether it has a toJSON method, even a hidden one: JSON.stringify would write something else. */
 export function hasToJson(value: object): boolean {
   if (!Object.hasOwn(value, 'toJSON')) return false
   const own = Object.getOwnPropertyDescriptor(value, 'toJSON')
   return own?.get !== undefined || typeof own?.value === 'function'
 }
 
-/** The last named property among the keys of an array: keys that are indices come before all others. */
+/** The last named property of an array, by its keys: indices come before all other keys. */
 export function arrayExtra(keys: readonly string[], length: number): string | undefined {
   const last = keys.at(-1)
   if (last === undefined) return undefined

@@ -13,6 +13,8 @@ export interface CallInfo {
   readonly node: string
   readonly tool: string
   readonly attempt: number
+  /** Names this attempt in the ledger; worth sending along, so that upstream logs can be searched. */
+  readonly attemptId: string | null
   readonly idempotencyKey: string | null
   readonly abortSignal: AbortSignal
 }

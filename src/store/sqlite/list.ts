@@ -74,8 +74,8 @@ export function listRecords(
   ).mapAll((rows) => decodeSealed(c, tables.records, recordText, rows))
 }
 
-const eventsOfRun = `select ${tables.events.columns}, nth from events
-  where namespace = ? and run_id = ? and nth > ? order by nth limit ?`
+const eventsOfRun = `select ${tables.events.columns}, id from events
+  where namespace = ? and run_id = ? and id > ? order by id limit ?`
 
 export function listEvents(c: Connection, ref: RunRef, request: PageRequest): Page<Event> {
   return page(c, request, 1, (after, count) =>

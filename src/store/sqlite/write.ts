@@ -1,10 +1,10 @@
 // Writes rows, inside a transaction that someone else began, after policy.ts has agreed.
-import type { Event, Run } from '../../model/records.ts'
+import type { Run } from '../../model/records.ts'
 import { applyRunChange } from '../policy.ts'
 import type { Changes } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
-import type { Table } from './tables.ts'
+import type { SqlValue, Table } from './tables.ts'
 import * as tables from './tables.ts'
 
 function insert<T>(table: Table<T>, extra: readonly string[] = []): string {
@@ -13,34 +13,44 @@ function insert<T>(table: Table<T>, extra: readonly string[] = []): string {
   return `insert into ${table.name} (${columns.join(', ')}) values (${marks})`
 }
 
-/** Put whole: what an earlier form may not become is said by the triggers, not here. */
-function upsert<T>(table: Table<T>, key: readonly string[], extra: readonly string[] = []): string {
-  const rest = [...table.columnList, ...extra].filter((column) => !key.includes(column))
-  const set = rest.map((column) => `${column} = excluded.${column}`).join(', ')
-  return `${insert(table, extra)} on conflict (${key.join(', ')}) do update set ${set}`
+interface Fixed {
+  readonly key: readonly string[]
+  /** Written once: a put that would change one of these is refused, not half obeyed. */
+  readonly once?: readonly string[]
+  readonly extra?: readonly string[]
 }
 
-// `created_at` stays out of the update, which would rewrite the index by time for nothing. The MAC
-// covers it, so a put that moves it must be refused and not half obeyed.
-const recordKey = ['namespace', 'workflow_id', 'node_id', 'checkpoint_id', 'tool_name'].concat([
-  'input_hash',
-  'occurrence',
-])
-const recordRest = [...tables.records.columnList, 'mac'].filter(
-  (column) => !recordKey.includes(column) && column !== 'created_at',
-)
-const putRecord =
-  `${insert(tables.records, ['mac'])} on conflict (${recordKey.join(', ')}) do update set ` +
-  `${recordRest.map((column) => `${column} = excluded.${column}`).join(', ')} ` +
-  'where created_at = excluded.created_at'
+/** Put whole. What an earlier form may not become is said by the triggers. */
+function upsert<T>(table: Table<T>, { key, once = [], extra = [] }: Fixed): string {
+  const rest = [...table.columnList, ...extra].filter(
+    (column) => !key.includes(column) && !once.includes(column),
+  )
+  const set = rest.map((column) => `${column} = excluded.${column}`).join(', ')
+  const same = once.map((column) => `${column} = excluded.${column}`).join(' and ')
+  return `${insert(table, extra)} on conflict (${key.join(', ')}) do update set ${set} ${
+    same && `where ${same}`
+  }`
+}
 
+const recordKey = 'namespace workflow_id node_id checkpoint_id tool_name input_hash occurrence'
+const putRecord = upsert(tables.records, {
+  key: recordKey.split(' '),
+  // To write it again would rewrite the index by time for nothing.
+  once: ['created_at'],
+  extra: ['mac'],
+})
 const attemptKey = ['namespace', 'workflow_id', 'attempt_id']
-const putAttempt = upsert(tables.attempts, attemptKey)
-const putEvidence = upsert(tables.evidence, attemptKey, ['mac'])
-const putItem = upsert(tables.items, ['namespace', 'item_id'])
-const putDecision = upsert(tables.decisions, ['namespace', 'run_id', 'decision_id'], ['mac'])
-const addEvent = insert(tables.events, ['nth'])
-const lastEvent = 'select max(nth) from events where namespace = ? and run_id = ?'
+const putAttempt = upsert(tables.attempts, {
+  key: attemptKey,
+  once: ['attempt', 'fence', 'worker_id', 'outlives', 'quiet_ms', 'dispatched_at'],
+})
+const putEvidence = upsert(tables.evidence, { key: attemptKey, extra: ['mac'] })
+const putItem = upsert(tables.items, { key: ['namespace', 'item_id'], once: ['run_id'] })
+const putDecision = upsert(tables.decisions, {
+  key: ['namespace', 'run_id', 'decision_id'],
+  extra: ['mac'],
+})
+const addEvent = insert(tables.events)
 const addCheckpoint = insert(tables.checkpoints)
 const addRun = insert(tables.runs)
 
@@ -51,40 +61,37 @@ export function insertRun(c: Connection, run: Run): void {
 export function applyRows(c: Connection, changes: Changes): void {
   const { sealer } = c
   for (const row of changes.records ?? []) {
-    const done = c.sql(putRecord).run(...tables.records.encode(row), sealer.record(row))
-    if (done.changes === 0) {
-      const says = `row is final: ${row.tool} was first recorded at another time`
-      throw storeError('ROW_IMMUTABLE', c.path, { says })
-    }
+    put(c, putRecord, [...tables.records.encode(row), sealer.record(row)])
   }
-  for (const row of changes.attempts ?? []) c.sql(putAttempt).run(...tables.attempts.encode(row))
+  for (const row of changes.attempts ?? []) put(c, putAttempt, tables.attempts.encode(row))
   for (const row of changes.evidence ?? []) {
-    c.sql(putEvidence).run(...tables.evidence.encode(row), sealer.evidence(row))
+    put(c, putEvidence, [...tables.evidence.encode(row), sealer.evidence(row)])
   }
-  for (const row of changes.items ?? []) c.sql(putItem).run(...tables.items.encode(row))
+  for (const row of changes.items ?? []) put(c, putItem, tables.items.encode(row))
   for (const row of changes.decisions ?? []) {
-    c.sql(putDecision).run(...tables.decisions.encode(row), sealer.decision(row))
+    put(c, putDecision, [...tables.decisions.encode(row), sealer.decision(row)])
   }
-  if (changes.events?.length) addEvents(c, changes.events)
+  for (const row of changes.events ?? []) c.sql(addEvent).run(...tables.events.encode(row))
   if (changes.checkpoint) {
     c.sql(addCheckpoint).run(...tables.checkpoints.encode(changes.checkpoint))
   }
 }
 
-/** All of one run. */
-function addEvents(c: Connection, rows: readonly Event[]): void {
-  const [first] = rows
-  if (first === undefined) return
-  let nth = (c.sql(lastEvent).get(first.namespace, first.runId)?.[0] ?? 0) as number
-  for (const row of rows) c.sql(addEvent).run(...tables.events.encode(row), ++nth)
+function put(c: Connection, sql: string, values: SqlValue[]): void {
+  if (c.sql(sql).run(...values).changes > 0) return
+  const says = 'row is final: a put would change what is written once (its making, its dispatch)'
+  throw storeError('ROW_IMMUTABLE', c.path, { says })
 }
 
-const still = ['version', 'state', 'node', 'generation', 'visit', 'outputJson'] as const
-const moving = [...still, 'errorJson', 'waitingFor', 'fence', 'workerId'] as const
+const place = ['version', 'state', 'node', 'generation', 'visit', 'fence', 'workerId'] as const
+const rare = [...place, 'outputJson', 'errorJson', 'waitingFor'] as const
 
 const touch = `update runs set arrivals = ?, claims = ?, commit_id = ?, updated_at = ?
   where namespace = ? and run_id = ?`
-const rewrite = `update runs set ${tables.runs.columnList.map((column) => `${column} = ?`).join(', ')}
+const rewrite = `update runs set ${tables.runs.columnList
+  .slice(2)
+  .map((column) => `${column} = ?`)
+  .join(', ')}
   where namespace = ? and run_id = ?`
 
 /** The run row after `changes`; most commits leave what is indexed as it is, and only touch it. */
@@ -100,9 +107,9 @@ export function changeRun(
 
 export function putRun(c: Connection, run: Run, next: Run): void {
   const { namespace, runId } = run
-  if (moving.every((key) => run[key] === next[key])) {
+  if (rare.every((key) => run[key] === next[key])) {
     c.sql(touch).run(next.arrivals, next.claims, next.commitId, next.updatedAt, namespace, runId)
   } else {
-    c.sql(rewrite).run(...tables.runs.encode(next), namespace, runId)
+    c.sql(rewrite).run(...tables.runs.encode(next).slice(2), namespace, runId)
   }
 }

@@ -19,7 +19,7 @@
 -- index costs a page per commit of a call: the ledger has the two it must have, the others one.
 -- Times are wall-clock milliseconds, `lease_until` is on the monotonic clock of `boot_id`.
 -- Rows that are final are held still by triggers: against slips, ours included. Whoever can drop a
--- trigger is caught by the MAC.
+-- trigger is caught by the MAC. A trigger on named columns costs nothing where they are not written.
 
 create table meta (
   name text primary key not null,
@@ -199,16 +199,17 @@ create table decisions (
 create index decisions_by_visit on decisions (namespace, run_id, generation, visit);
 
 create table events (
+  id integer primary key,
   namespace text not null,
   run_id text not null,
-  nth integer not null,
   at real not null,
   kind text not null,
   generation integer not null,
   visit integer not null,
-  data_json text not null,
-  primary key (namespace, run_id, nth)
-) strict, without rowid;
+  data_json text not null
+) strict;
+
+create index events_by_run on events (namespace, run_id);
 
 create table workers (
   worker_id text primary key not null,
@@ -239,18 +240,14 @@ create trigger tool_call_results_kept before delete on tool_call_results
 begin select raise(abort, 'row is final: a call is never deleted'); end;
 
 create trigger tool_call_attempts_ended before update on tool_call_attempts
-when (old.ended_at is not null
-    and (new.ended_at is not old.ended_at or new.outcome is not old.outcome))
-  or new.namespace <> old.namespace
-  or new.workflow_id <> old.workflow_id
-  or new.attempt_id <> old.attempt_id
-  or new.attempt <> old.attempt
-  or new.fence <> old.fence
-  or new.worker_id <> old.worker_id
-  or new.outlives <> old.outlives
-  or new.quiet_ms <> old.quiet_ms
-  or new.dispatched_at <> old.dispatched_at
-begin select raise(abort, 'row is final: an attempt can only end, and once'); end;
+when old.ended_at is not null
+  and (new.ended_at is not old.ended_at or new.outcome is not old.outcome)
+begin select raise(abort, 'row is final: an attempt ends once'); end;
+
+create trigger tool_call_attempts_identity before update of
+  namespace, workflow_id, attempt_id, attempt, fence, worker_id, outlives, quiet_ms, dispatched_at
+on tool_call_attempts
+begin select raise(abort, 'row is final: an attempt can only end'); end;
 
 create trigger tool_call_attempts_kept before delete on tool_call_attempts
 begin select raise(abort, 'row is final: an attempt is never deleted'); end;
@@ -310,7 +307,9 @@ create trigger adoptions_kept before delete on adoptions
 begin select raise(abort, 'row is final: an adoption is never deleted'); end;
 
 -- How a run ended stays as it is, unless it is tried again. Late evidence may still raise `arrivals`.
-create trigger runs_ended before update on runs
+create trigger runs_ended before update of
+  state, fence, worker_id, output_json, error_json, input_hash
+on runs
 when old.state in ('completed', 'failed', 'cancelled') and new.state <> 'pending'
   and (new.state <> old.state
     or new.fence <> old.fence

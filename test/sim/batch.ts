@@ -1,0 +1,61 @@
+// Many programs, each crashed at its durable boundaries.
+import { judge } from './judge.ts'
+import { live } from './life.ts'
+import type { Kind } from './program.ts'
+
+export interface Totals {
+  programs: number
+  points: number
+  decisions: number
+  decisionsMax: number
+  doubts: number
+  falseDoubts: number
+  drifts: number
+  /** What was found, with the seed and crash point that show it again. */
+  bad: string[]
+}
+
+export async function batch(
+  kind: Kind,
+  from: number,
+  count: number,
+  pointsMax: number,
+): Promise<Totals> {
+  const totals: Totals = {
+    programs: 0,
+    points: 0,
+    decisions: 0,
+    decisionsMax: 0,
+    doubts: 0,
+    falseDoubts: 0,
+    drifts: 0,
+    bad: [],
+  }
+  for (let seed = from; seed < from + count; seed++) {
+    totals.programs++
+    const whole = await live({ seed, kind, crashAt: Number.POSITIVE_INFINITY })
+    for (const bad of judge(whole, kind)) totals.bad.push(`seed ${seed}, no crash: ${bad}`)
+    for (const crashAt of pointsOf(whole.boundaries, whole.events, pointsMax)) {
+      const life = await live({ seed, kind, crashAt })
+      totals.points++
+      totals.decisions += life.decisions
+      totals.decisionsMax = Math.max(totals.decisionsMax, life.decisions)
+      totals.doubts += life.doubts
+      totals.falseDoubts += life.falseDoubts
+      totals.drifts += life.drifts
+      for (const bad of judge(life, kind)) totals.bad.push(`seed ${seed}, event ${crashAt}: ${bad}`)
+    }
+  }
+  return totals
+}
+
+/** Before and after each durable boundary, and evenly between them; at most `pointsMax`. */
+function pointsOf(boundaries: readonly number[], events: number, pointsMax: number): number[] {
+  const wanted = new Set<number>()
+  for (const at of boundaries) {
+    for (const event of [at, at + 1, at + 2]) if (event <= events) wanted.add(event)
+  }
+  const all = [...wanted].sort((a, b) => a - b)
+  const step = Math.max(1, all.length / pointsMax)
+  return all.filter((_, i) => Math.floor(i / step) !== Math.floor((i - 1) / step))
+}

@@ -1,0 +1,228 @@
+// One life of one program: the real engine on the memory store under a virtual clock, crashed, resumed
+// with other latencies, crashed again, its doubts decided truthfully, until the run has ended.
+import { Inbox } from '../../src/client/inbox.ts'
+import { startRun } from '../../src/client/start.ts'
+import { Committer } from '../../src/engine/committer.ts'
+import { type Engine, execute } from '../../src/engine/execute.ts'
+import type { Context } from '../../src/model/context.ts'
+import { type Graph, workflow } from '../../src/model/graph.ts'
+import { isEnded } from '../../src/model/run-state.ts'
+import type { Schema } from '../../src/model/schema.ts'
+import { type Tool, tool } from '../../src/model/tool.ts'
+import { openMemory } from '../../src/store/memory/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { seeded, VirtualClock } from './clock.ts'
+import { decideTruthfully } from './person.ts'
+import { type CallNode, generate, type Kind, mutate, type Program, run } from './program.ts'
+import { type SimInput, type SimResult, sleep, World } from './world.ts'
+
+const ref = { namespace: 'default', runId: 'sim' }
+const decisionsMax = 40
+const eventsMax = 20_000
+
+export interface IssuedAt {
+  node: CallNode
+  input: string
+}
+
+export interface Life {
+  readonly world: World
+  readonly notes: string[]
+  decisions: number
+  drifts: number
+  doubts: number
+  falseDoubts: number
+  crashes: number
+  /** Calls of the last execution, by tool and place. */
+  issued: Map<string, IssuedAt>
+  /** Events at which something became durable or was sent, in the first execution. */
+  boundaries: number[]
+  events: number
+  ended: boolean
+  program: Program
+}
+
+export interface LifeOptions {
+  seed: number
+  kind: Kind
+  /** The event of the first execution at which the process dies. */
+  crashAt: number
+  settleMs?: number
+}
+
+const anything: Schema = {
+  '~standard': { version: 1, vendor: 'sim', validate: (value) => ({ value }) },
+}
+
+export async function live(options: LifeOptions): Promise<Life> {
+  const { seed, kind, crashAt } = options
+  const original = generate(seed, kind)
+  const first = seeded(seed)
+  const later = seeded(seed ^ 0x5bd1e995 ^ (crashAt * 7919))
+  const world = new World(first)
+  const life: Life = {
+    world,
+    notes: [],
+    decisions: 0,
+    drifts: 0,
+    doubts: 0,
+    falseDoubts: 0,
+    crashes: 0,
+    issued: new Map(),
+    boundaries: [],
+    events: 0,
+    ended: false,
+    program: original,
+  }
+  let clock = new VirtualClock(1_000, first)
+  const shared = { now: () => clock.now(), mono: () => clock.mono() }
+  const store = openMemory({ clock: { ...clock, ...shared, turn: () => {} } })
+  let crash = crashAt
+  for (let executions = 1; ; executions++) {
+    const end = await executeOnce(life, store, clock, crash, options)
+    if (executions === 1) life.events = clock.events
+    world.random = later
+    const run = await store.getRun(ref)
+    if (run && isEnded(run.state)) {
+      life.ended = true
+      return life
+    }
+    if (end === 'crash') {
+      life.crashes++
+      world.crash()
+      if (kind === 'version' && life.crashes === 1) life.program = mutate(original, seed + crashAt)
+    } else if (run?.state === 'waiting_human') {
+      if (++life.decisions > decisionsMax) {
+        life.notes.push('ASKS FOR EVER')
+        return life
+      }
+      const inbox = inboxOf(store, clock)
+      await decideTruthfully(life, store, inbox)
+    } else {
+      life.notes.push(`STUCK: ${end}, run is ${run?.state}`)
+      return life
+    }
+    clock = new VirtualClock(clock.now() + 1_000, later)
+    const again = life.crashes > 0 && life.crashes < 3 && later() < 0.4
+    crash = again ? 1 + Math.floor(later() * 80) : Number.POSITIVE_INFINITY
+  }
+}
+
+async function executeOnce(
+  life: Life,
+  store: Store,
+  clock: VirtualClock,
+  crashAt: number,
+  { settleMs = 250 }: LifeOptions,
+): Promise<string> {
+  const process = { dead: false }
+  const seen = slowStore(store, clock, process, () => life.boundaries.push(clock.events))
+  const graph = graphOf(life, clock)
+  await startRun(store, clock, graph, null, ref)
+  for (const worker of await store.workers()) await store.declareDead(worker.workerId, 'sim')
+  const workerId = `w${life.crashes}-${life.decisions}`
+  await store.register(
+    { workerId, pid: 1, host: 'sim', bootId: 'b', socketPath: null, socketInode: null, startedAt: 0 },
+    Number.POSITIVE_INFINITY,
+  )
+  const [claimed] = await store.claim({ workerId, graphs: [graph], countMax: 1 })
+  if (claimed === undefined) return 'nothing to claim'
+  const engine: Engine = {
+    store: seen,
+    clock,
+    settleMs,
+    committer: new Committer(seen, clock, { pureFlushMs: 10, onError: () => {} }),
+    graphs: new Map([[graph.id, graph]]),
+  }
+  let over: string | null = null
+  life.issued = new Map()
+  execute(engine, claimed, { holds: () => true }).done.then(
+    (end) => {
+      over = end
+    },
+    (error) => {
+      over = `threw ${error.stack}`
+    },
+  )
+  const end = await clock.run(() => over !== null, (n) => n >= crashAt, eventsMax)
+  process.dead = true
+  return end === 'over' ? (over ?? '?') : end
+}
+
+/** A store as a process sees it: a commit takes time, and its acknowledgement can be lost in a crash. */
+function slowStore(
+  store: Store,
+  clock: VirtualClock,
+  process: { dead: boolean },
+  boundary: () => void,
+): Store {
+  return {
+    ...store,
+    commit: async (batch) => {
+      await sleep(clock, 1 + Math.floor(clock.random() * 3))
+      if (process.dead) return new Promise(() => {})
+      boundary()
+      const results = await store.commit(batch)
+      await sleep(clock, 0)
+      boundary()
+      return results
+    },
+  }
+}
+
+function graphOf(life: Life, clock: VirtualClock): Graph {
+  const { world } = life
+  const nodes = new WeakMap<object, CallNode>()
+  const lost = (input: SimInput): CallNode | undefined =>
+    [...world.attempts.values()].find((attempt) => attempt.input === input.v)?.node
+  const serve = (input: unknown, call: Parameters<World['serve']>[2]) => {
+    const node = nodes.get(input as object) ?? lost(input as SimInput)
+    if (node === undefined) throw new Error('an input that nobody issued')
+    return world.serve(node, input as SimInput, call, clock)
+  }
+  const common = { input: anything, run: serve, timeoutMs: 1e6 }
+  const tools: Tool[] = ['a', 'b'].flatMap((x) => [
+    tool({ name: `pure_${x}`, replayClass: 'pure', ...common }) as Tool,
+    tool({ name: `unsafe_${x}`, replayClass: 'unsafe_on_replay', ...common }) as Tool,
+    tool({
+      name: `keyed_${x}`,
+      replayClass: 'idempotent_with_key',
+      idempotencyKey: (input, call) => `${(input as SimInput).v}/${call.occurrence}`,
+      keyTtlMs: Number.POSITIVE_INFINITY,
+      ...common,
+    }) as Tool,
+  ])
+  const byName = new Map(tools.map((each) => [each.name, each]))
+  return workflow({
+    id: 'sim@1.0.0',
+    input: anything,
+    tools,
+    run: async (_input, ctx: Context) => {
+      const counts = new Map<string, number>()
+      const call = async (node: CallNode, v: string): Promise<SimResult> => {
+        const input = { v }
+        nodes.set(input, node)
+        const nth = counts.get(node.tool) ?? 0
+        counts.set(node.tool, nth + 1)
+        life.issued.set(`${node.tool}#${nth}`, { node, input: v })
+        const result = (await ctx.call(byName.get(node.tool) as Tool, input)) as SimResult
+        // Identical calls may trade results; any other mix-up is a lie told to the node.
+        const mixed = result.site !== node.site && result.input !== v
+        if (mixed) life.notes.push(`WRONG RESULT: ${result.site} for ${node.site}`)
+        return result
+      }
+      const machine = {
+        call,
+        sleep: (ms: number) => sleep(clock, ms),
+        now: clock.now,
+        nonce: () => world.nonce(),
+      }
+      await run(life.program, { local: 'in', shared: { value: '0' } }, machine)
+    },
+  }) as Graph
+}
+
+function inboxOf(store: Store, clock: VirtualClock): Inbox {
+  const checkWorkers = async () => {}
+  return new Inbox({ store, clock, namespace: 'default', graphs: new Map(), checkWorkers })
+}

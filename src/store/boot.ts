@@ -1,6 +1,7 @@
-// Which boot of the machine this is. Two equal answers mean: the monotonic clock and the process table
-// are the same ones. Different answers are taken as proof of death, so nothing here may guess: a boot
-// time worked out from the wall clock moves when that clock is set, and would bury the living.
+// Which boot of the machine this is. Two equal answers mean: the monotonic clock and the process
+// table are the same ones. Different answers are taken as proof of death, so nothing here may
+// guess: a boot time worked out from the wall clock moves when that clock is set, and would bury
+// the living.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
@@ -26,8 +27,8 @@ function find(platform: NodeJS.Platform): string {
 
 /** A number that Windows raises with every start. */
 function windowsBootId(): string {
-  const key =
-    'HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory Management\\PrefetchParameters'
+  const manager = 'HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager'
+  const key = `${manager}\\Memory Management\\PrefetchParameters`
   const found = /BootId\s+REG_DWORD\s+(0x[0-9a-f]+)/i.exec(
     run('reg', ['query', key, '/v', 'BootId']),
   )

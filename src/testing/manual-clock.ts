@@ -1,5 +1,5 @@
 // A clock that only moves when it is told to.
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 
 export interface ManualClock extends Clock {
   /** Moves both clocks on and runs the timers that come due, in their order. */
@@ -29,9 +29,7 @@ export function manualClock(start = 1_700_000_000_000): ManualClock {
         timers.delete(timer)
       }
     },
-    turn: (fn) => {
-      setImmediate(fn)
-    },
+    turn: systemClock.turn,
     advance: (ms) => {
       const until = elapsed + ms
       for (;;) {

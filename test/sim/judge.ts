@@ -14,24 +14,20 @@ export function judge(life: Life, kind: Kind): string[] {
     [...life.issued.values()].filter((i) => i.node.callClass !== 'pure' && !i.node.fails),
     (i) => `${i.node.tool}|${i.input}`,
   )
+  const surplus = (key: string) => (sent.get(key) ?? 0) > (asked.get(key) ?? 0)
   for (const { site, tool, input, unsafe } of life.world.landings) {
     const mine = life.world.landings.filter((other) => other.site === site)
-    const key = `${tool}|${input}`
-    if (mine.length > 1 && (sent.get(key) ?? 0) > (asked.get(key) ?? 0)) {
-      // A moved input makes another call of the same site: only the same input twice is a repetition.
-      const again = mine.filter((other) => other.input === input).length > 1
-      if (again || steady) found.push(`${unsafe ? 'UNSAFE' : 'KEYED'} EFFECT TWICE: ${site} ${input}`)
-    }
-    if (steady && !asked.has(key)) found.push(`ORPHAN EFFECT: ${site} ${input}`)
+    // Identical calls of two sites may trade records: then the sum over both is right.
+    const twice = mine.length > 1 && mine.some((each) => surplus(`${each.tool}|${each.input}`))
+    if (twice) found.push(`${unsafe ? 'UNSAFE' : 'KEYED'} EFFECT TWICE: ${site} ${input}`)
+    if (steady && !asked.has(`${tool}|${input}`)) found.push(`ORPHAN EFFECT: ${site} ${input}`)
   }
   for (const { node, input } of life.issued.values()) {
     if (node.callClass === 'pure' || node.fails) continue
     const key = `${node.tool}|${input}`
-    const decided = kind === 'nondet' || kind === 'version' || kind === 'long'
     const bySite = life.world.landings.some((landing) => landing.site === node.site)
-    const lost = (sent.get(key) ?? 0) < (asked.get(key) ?? 0) && !bySite
-    if (lost && !decided) found.push(`LOST EFFECT: ${node.site} ${input}`)
-    if (lost && decided && !bySite) found.push(`LOST EFFECT: ${node.site} ${input}`)
+    const lost = !bySite && (sent.get(key) ?? 0) < (asked.get(key) ?? 0)
+    if (lost) found.push(`LOST EFFECT: ${node.site} ${input}`)
   }
   return [...new Set(found)]
 }

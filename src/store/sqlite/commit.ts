@@ -1,6 +1,6 @@
 // Owns: what happens under the run row's lock when a holder or a client writes.
-// Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied is
-// recognised by its id. I10 a park that overlooked an arrival writes nothing.
+// Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
+// is recognised by its id. I10 a park that overlooked an arrival writes nothing.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/records.ts'
 import { checkChanges } from '../policy.ts'
@@ -20,9 +20,10 @@ export function start(c: Connection, made: NewRun): { created: boolean; run: Run
 }
 
 /**
- * A run occurs once in a batch. A commit that policy refuses has written nothing when it is refused:
- * the others stand, and the refusal is thrown after they are durable. A row that a trigger refuses
- * takes the whole batch back; either way, writing commits again one by one tells which it was.
+ * A run occurs once in a batch. A commit that policy refuses has written nothing when it is
+ * refused: the others stand, and the refusal is thrown after they are durable. A row that a trigger
+ * refuses takes the whole batch back; either way, writing commits again one by one tells which it
+ * was.
  */
 export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] {
   const refusals: unknown[] = []

@@ -16,17 +16,17 @@ const templates = {
     retryable: true,
   },
   STORE_IO: {
-    says: 'the disk or file system failed to read or write; look at the system log, this is tried again',
+    says: 'the disk failed to read or write; look at the system log, this is tried again',
     retryable: true,
   },
   STORE_READ_ONLY: {
-    says: 'it cannot be written: give this user write permission on the file, on the files beside it (-wal, -shm, .key) and on their directory, or choose another place',
+    says: 'it cannot be written; give this user permission on the directory and the files in it',
   },
   STORE_NOT_A_DATABASE: {
     says: 'this is not a Counterfoil database; nothing was changed; name another file',
   },
   STORE_CORRUPT: {
-    says: 'the database is damaged; stop its workers, keep a copy of it with its -wal file, and restore a backup',
+    says: 'the database is damaged; stop its workers, keep it with its -wal, restore a backup',
   },
   STORE_CLOSED: { says: 'this store was closed; open it again' },
   STORE_PATH_MISSING: { says: 'its directory does not exist; create it first (mkdir -p)' },
@@ -34,11 +34,11 @@ const templates = {
     says: 'it was written by a newer Counterfoil; upgrade this installation; nothing was changed',
   },
   STORE_MIGRATION_CHANGED: {
-    says: 'a migration that was applied to it reads differently now; install an unmodified Counterfoil; nothing was changed',
+    says: 'a migration that was applied to it reads differently now; nothing was changed',
   },
   STORE_NOT_DURABLE: { says: 'it does not keep what it acknowledges' },
   STORE_NETWORK_FS: {
-    says: 'it lies on a network file system, where locks and syncs are not to be trusted; put it on a local disk',
+    says: 'it lies on a network file system; put it on a local disk',
   },
   STORE_KEY_MISSING: { says: 'its key is missing' },
   STORE_KEY_WRONG: { says: 'this is not the key it was written with' },

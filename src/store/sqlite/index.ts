@@ -27,7 +27,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     load: async (ref) => load(c, ref),
     commit: async (batch) => {
       const results = commit(c, batch)
-      changed()
+      if (batch.some((one) => one.changes.run?.state !== undefined)) changed()
       return results
     },
     amend: async (ref, by, change) => {
@@ -79,11 +79,7 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
   return {
     register: async (worker, leaseMs) => lease.registerWorker(c, worker, leaseMs),
     renew: async (workerId, leaseMs) => lease.renewWorker(c, workerId, leaseMs),
-    claim: async (request) => {
-      const taken = lease.claim(c, request)
-      if (taken.length > 0) changed()
-      return taken
-    },
+    claim: async (request) => lease.claim(c, request),
     stopWorker: async (workerId) => {
       lease.stopWorker(c, workerId)
       changed()

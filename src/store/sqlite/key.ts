@@ -1,6 +1,6 @@
-// The key file beside the database: lines of `<id> <64 hex digits>`, the last one signs, all verify.
-// It is made once, whole: written under another name, synced, then linked into place, so that of two
-// processes that make it at once one wins and both read the same.
+// The key file beside the database: lines of `<id> <64 hex digits>`, the last one signs, all
+// verify. It is made once, whole: written under another name, synced, then linked into place, so
+// that of two processes that make it at once one wins and both read the same.
 import {
   closeSync,
   fsyncSync,

@@ -1,7 +1,8 @@
-// Owns: who holds which run, and until when. Leases count on the machine's monotonic clock, which all
-// its processes share and which begins anew with a boot; hence the boot id beside it.
-// Invariants: D2 a claim raises the fence in the transaction that changes the holder, so that from then
-// on nothing of the former holder lands (I2). I9 a death on record, or another boot, ends a lease at once.
+// Owns: who holds which run, and until when. Leases count on the machine's monotonic clock, which
+// all its processes share and which begins anew with a boot; hence the boot id beside it.
+// Invariants: D2 a claim raises the fence in the transaction that changes the holder, so that from
+// then on nothing of the former holder lands (I2). I9 a death on record, or another boot, ends a
+// lease at once.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/records.ts'
 import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
@@ -96,16 +97,20 @@ interface Candidate {
   cause: Cause
 }
 
+/** Looks first without the lock, since most looks of an idle worker find nothing. */
 export function claim(c: Connection, request: ClaimRequest): Run[] {
-  return c.write(() => {
-    const moved = movedSince(c)
-    if (moved !== null) throw storeError('STORE_MOVED', c.path, { says: moved })
-    const own = lapse(c, request.workerId)
-    if (own !== null && own !== 'expired') throw workerDead(request.workerId)
-    const found = [...waitingRuns(c, request), ...lapsedRuns(c, request)]
-    found.sort((a, b) => a.rowid - b.rowid)
-    return found.slice(0, Math.max(0, request.countMax)).map((one) => take(c, request, one))
-  })
+  if (c.plain(() => claimable(c, request)).length === 0) return []
+  return c.write(() => claimable(c, request).map((one) => take(c, request, one)))
+}
+
+function claimable(c: Connection, request: ClaimRequest): Candidate[] {
+  const moved = movedSince(c)
+  if (moved !== null) throw storeError('STORE_MOVED', c.path, { says: moved })
+  const own = lapse(c, request.workerId)
+  if (own !== null && own !== 'expired') throw workerDead(request.workerId)
+  const found = [...waitingRuns(c, request), ...lapsedRuns(c, request)]
+  found.sort((a, b) => a.rowid - b.rowid)
+  return found.slice(0, Math.max(0, request.countMax))
 }
 
 function waitingRuns(c: Connection, request: ClaimRequest): Candidate[] {
@@ -117,7 +122,7 @@ function waitingRuns(c: Connection, request: ClaimRequest): Candidate[] {
   )
 }
 
-/** As many looks as there are workers with runs; only those whose hold has ended are read further. */
+/** One look per worker that holds runs; only those whose hold has ended are read further. */
 function lapsedRuns(c: Connection, request: ClaimRequest): Candidate[] {
   const carried = new Set(request.graphs.map(({ name, version }) => `${name}@${version}`))
   return c

@@ -24,7 +24,7 @@ function realDirectory(path: string): string {
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code
     if (code === 'EACCES') throw storeError('STORE_READ_ONLY', path, { cause })
-    const says = `there is no directory ${dirname(path)}; create it first: mkdir -p ${dirname(path)}`
+    const says = `its directory does not exist; create it first: mkdir -p ${dirname(path)}`
     throw storeError('STORE_PATH_MISSING', path, { says, cause })
   }
 }

@@ -8,7 +8,8 @@ export function getMeta(db: Database.Database, name: string): string | null {
 
 export function setMeta(db: Database.Database, name: string, value: string): void {
   db.prepare(
-    'insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value',
+    `insert into meta (name, value) values (?, ?)
+     on conflict (name) do update set value = excluded.value`,
   ).run(name, value)
 }
 

@@ -1,4 +1,5 @@
-// Brings the schema up to date: numbered .sql files, applied once each, recognised by their checksum.
+// Brings the schema up to date: numbered .sql files, applied once each, recognised by their
+// checksum.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type Database from 'better-sqlite3'
@@ -27,7 +28,7 @@ export function knownMigrations(): Migration[] {
 /** 'CFOI', so that `file` and we can tell such a database from another program's. */
 const applicationId = 0x43464f49
 
-/** Whether nothing has been written to it yet. Throws if it is not ours to write. Changes nothing. */
+/** Whether nothing was written to it yet. Throws if it is not ours. Changes nothing. */
 export function isFresh(db: Database.Database, path: string, known: readonly Migration[]): boolean {
   const tables = db.prepare('select count(*) from sqlite_master').pluck().get() as number
   if (tables === 0) return true
@@ -50,14 +51,16 @@ function checkApplied(
     const mine = known.find((migration) => migration.id === row.id)
     if (mine === undefined) throw storeError('STORE_NEWER', path)
     if (mine.checksum !== row.checksum) {
-      const says = `migration ${row.name}, which was applied to it, reads differently now; install an unmodified Counterfoil; nothing was changed`
+      const says =
+        `migration ${row.name}, which was applied to it, reads differently now; nothing was ` +
+        'changed; install an unmodified Counterfoil'
       throw storeError('STORE_MIGRATION_CHANGED', path, { says })
     }
   }
   return new Set(rows.map((row) => row.id))
 }
 
-/** Applies what is missing. The caller holds the write lock: another process may have been first. */
+/** Applies what is missing, under the write lock: another process may have been first. */
 export function migrate(
   db: Database.Database,
   path: string,

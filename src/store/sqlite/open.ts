@@ -1,5 +1,5 @@
-// Opens the file: looks first, changes nothing until it is known to be ours and its key is right, then
-// asserts durability (I8), migrates and signs in.
+// Opens the file: looks first, changes nothing until it is known to be ours and its key is right,
+// then asserts durability (I8), migrates and signs in.
 import Database from 'better-sqlite3'
 import { type Clock, randomHex } from '../../clock.ts'
 import { bootId } from '../boot.ts'
@@ -73,8 +73,8 @@ function signIn(db: Database.Database, path: string, keys: readonly Key[]): void
 }
 
 /**
- * I8. The driver's own default in WAL mode is weaker, and loses acknowledged intents in a power cut.
- * What was set is read back: a file system may refuse, and SQLite then goes on without a word.
+ * I8. The driver's own default in WAL mode is weaker, and loses acknowledged intents in a power
+ * cut. What was set is read back: a file system may refuse, and SQLite then goes on without a word.
  */
 export function assertDurable(
   pragma: (text: string) => unknown,
@@ -99,7 +99,7 @@ export function assertDurable(
   }
 }
 
-/** Two processes that make a file at once meet in locks that SQLite's own timeout does not wait for. */
+/** Two processes that make a file at once meet in locks that SQLite's timeout does not cover. */
 function patiently<T>(fn: () => T): T {
   const waitMs = 20
   for (let waited = 0; ; waited += waitMs) {

@@ -31,8 +31,8 @@ export function decodeSealed<T extends object>(
 // The visit's records whatever their version. Of the primary key's (…, node_id, checkpoint_id) only
 // the end of the last is known, `#generation#visit`, so the versions this run has been through are
 // found first, by jumping from one to the next: all ids of a version lie between `version#` and
-// `version$`. Two seeks per version however many records earlier visits left, and no index of its own,
-// which every commit of a call would pay for.
+// `version$`. Two seeks per version however many records earlier visits left, and no index of its
+// own, which every commit of a call would pay for.
 const recordsOfVisit = `
 with recursive found (id) as (
   select min(checkpoint_id) from tool_call_results
@@ -118,8 +118,8 @@ export function loadRows(c: Connection, ref: RunRef): LoadedRows | null {
 function noCheckpoint(c: Connection, run: Run): CounterfoilError {
   return new CounterfoilError(
     'STORE_CORRUPT',
-    `store ${c.path}: run ${run.runId} has no checkpoint of visit ${run.generation}#${run.visit}; ` +
-      'it cannot be continued; restore a backup',
+    `store ${c.path}: run ${run.runId} has no checkpoint of its visit; it cannot be ` +
+      'continued; restore a backup',
     { details: { path: c.path, runId: run.runId } },
   )
 }

@@ -4,7 +4,7 @@
 --   adoptions           who took the file over after it was moved or copied, and why
 --   schema_migrations   which of these files were applied, with their checksums
 --
---   runs                one small row per run, rewritten by nearly every commit; what is large lies in
+--   runs                one small row per run, rewritten by nearly every commit
 --     checkpoints       the state of a run at the start of a visit
 --     tool_call_results the ledger: one row per call, found again by its primary key during replay
 --       tool_call_attempts   one row per dispatch of a call, written before it, ended once
@@ -15,11 +15,12 @@
 --   workers             who may hold runs, until when, and whether they are known to be dead
 --
 -- Tables keep their rowid (measured 1.6 times faster here than WITHOUT ROWID), and a rowid is never
--- used twice, since rows of these tables are not deleted; so its order is the order of making. Every
--- index costs a page per commit of a call: the ledger has the two it must have, the others one.
+-- used twice, since rows of these tables are not deleted; so its order is the order of making.
+-- Every index costs a page per commit of a call: the ledger has the two it must have, the
+-- others one.
 -- Times are wall-clock milliseconds, `lease_until` is on the monotonic clock of `boot_id`.
 -- Rows that are final are held still by triggers: against slips, ours included. Whoever can drop a
--- trigger is caught by the MAC. A trigger on named columns costs nothing where they are not written.
+-- trigger is caught by the MAC. A trigger on named columns is free where they are not written.
 
 create table meta (
   name text primary key not null,
@@ -289,7 +290,7 @@ when (old.seq is not null and new.seq is not old.seq)
   or new.made_sure <> old.made_sure
   or new.version <> old.version
   or new.at <> old.at
-begin select raise(abort, 'row is final: a decision can only be numbered, used or voided, once'); end;
+begin select raise(abort, 'row is final: a decision can only be used or voided, once'); end;
 
 create trigger decisions_kept before delete on decisions
 begin select raise(abort, 'row is final: a decision is never deleted'); end;
@@ -306,7 +307,8 @@ begin select raise(abort, 'row is final: an adoption'); end;
 create trigger adoptions_kept before delete on adoptions
 begin select raise(abort, 'row is final: an adoption is never deleted'); end;
 
--- How a run ended stays as it is, unless it is tried again. Late evidence may still raise `arrivals`.
+-- How a run ended stays as it is, unless it is tried again. Late evidence may still raise
+-- `arrivals`.
 create trigger runs_ended before update of
   state, fence, worker_id, output_json, error_json, input_hash
 on runs

@@ -1,0 +1,140 @@
+// What every command is given: the global options, resolved, and the store they name.
+import { statSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { basename, isAbsolute, relative, resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import { CounterfoilError } from '../model/errors.ts'
+import type { Graph } from '../model/graph.ts'
+import { type Counterfoil, open } from '../open.ts'
+import { createOutput, type Output, warn } from './output.ts'
+import { shellWord } from './text.ts'
+import { usageError } from './usage.ts'
+
+export interface Cli {
+  readonly out: Output
+  readonly storeUrl: string
+  readonly namespace: string
+  readonly debug: boolean
+  /** Whether somebody can be asked. */
+  readonly interactive: boolean
+  /** The same store and namespace in another command, ready to be pasted. */
+  again(...words: string[]): string
+}
+
+interface Globals {
+  store?: string
+  namespace?: string
+  json?: boolean
+  debug?: boolean
+}
+
+const defaultStore = 'sqlite:counterfoil.db'
+
+/** On the program and on every command, so that they are understood before and after its name. */
+export function addGlobals(command: Command): Command {
+  const options = [
+    new Option('--store <url>', `the store: sqlite:<file> (${defaultStore}; env COUNTERFOIL_STORE)`),
+    new Option('--namespace <name>', 'the namespace of runs and items (default)'),
+    new Option('--json', 'one JSON document on stdout; an error as {error} on stderr'),
+    new Option('--debug', 'show the stack of an error'),
+  ]
+  for (const option of options) command.addOption(option.helpGroup('Global options:'))
+  return command
+}
+
+export function cliOf(command: Command): Cli {
+  const given = command.optsWithGlobals<Globals>()
+  const { COUNTERFOIL_STORE: fromEnv } = process.env
+  const out = createOutput(given.json === true)
+  const { stdin, stdout } = process
+  return {
+    out,
+    storeUrl: given.store ?? (fromEnv || defaultStore),
+    namespace: given.namespace ?? 'default',
+    debug: given.debug === true,
+    interactive: !out.json && stdin.isTTY === true && stdout.isTTY === true,
+    again: (...words) => {
+      const store = given.store === undefined ? [] : ['--store', given.store]
+      const namespace = given.namespace === undefined ? [] : ['--namespace', given.namespace]
+      return commandLine(...words, ...store, ...namespace)
+    },
+  }
+}
+
+/** How this program was called, so that the commands it prints work where they are pasted. */
+export function commandLine(...words: string[]): string {
+  return [selfName(), ...words.map(shellWord)].join(' ')
+}
+
+function selfName(): string {
+  const script = process.argv[1] ?? 'counterfoil'
+  if (basename(script) === 'counterfoil') {
+    return /[\\/]node_modules[\\/]/.test(script) ? 'npx counterfoil' : 'counterfoil'
+  }
+  const near = relative(process.cwd(), script)
+  return `node ${shellWord(near.startsWith('..') || isAbsolute(near) ? script : near)}`
+}
+
+/** Opens a store that is there; a command that only looks must not make one. */
+export function withStore<T>(cli: Cli, work: (cf: Counterfoil) => Promise<T>): Promise<T> {
+  const { storeUrl } = cli
+  if (storeUrl === 'memory:') {
+    throw usageError('a memory: store lives inside one process, so there is nothing to look at')
+  }
+  if (storeUrl.startsWith('sqlite:')) checkFile(storeUrl.slice('sqlite:'.length))
+  return withCounterfoil(cli, [], async (cf) => {
+    const moved = await cf.store.moved()
+    if (moved !== null) warn(moved)
+    return work(cf)
+  })
+}
+
+export async function withCounterfoil<T>(
+  cli: Cli,
+  graphs: readonly Graph[],
+  work: (cf: Counterfoil) => Promise<T>,
+): Promise<T> {
+  const { storeUrl: store, namespace } = cli
+  const cf = await open({ store, graphs, namespace, onWarning: quietly(warn) })
+  try {
+    return await work(cf)
+  } finally {
+    await cf.close()
+  }
+}
+
+/** A trouble that is retried ten times a second is said once. */
+function quietly(say: (message: string) => void): (message: string) => void {
+  let last = ''
+  return (message) => {
+    if (message !== last) say(message)
+    last = message
+  }
+}
+
+function checkFile(given: string): void {
+  const path = resolve(given)
+  const stat = given === '' ? undefined : statSync(path, { throwIfNoEntry: false })
+  if (given === '' || (stat !== undefined && (!stat.isFile() || stat.size > 0))) return
+  const what = stat === undefined ? 'there is no store at' : 'there is nothing in the file'
+  throw new CounterfoilError(
+    'STORE_NOT_FOUND',
+    `${what} ${path}; nothing was created. Name the right one with --store sqlite:<file> or ` +
+      'COUNTERFOIL_STORE; a worker makes one when it starts (counterfoil dev, counterfoil demo)',
+    { details: { path } },
+  )
+}
+
+/** Who decides, unless told: the user of this machine. */
+export function userName(given: string | undefined): string {
+  if (given !== undefined) return given
+  const { USER, LOGNAME, USERNAME } = process.env
+  let name: string | undefined
+  try {
+    name = userInfo().username
+  } catch {
+    name = USER ?? LOGNAME ?? USERNAME
+  }
+  if (name !== undefined && name !== '') return name
+  throw usageError('this machine does not know your name: say who decides with --by <name>')
+}

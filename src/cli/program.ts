@@ -1,0 +1,64 @@
+// The commands and their help; parsing; the end of the process.
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { addGlobals } from './cli.ts'
+import { addDecide } from './commands/decide.ts'
+import { addDemo } from './commands/demo.ts'
+import { addDev } from './commands/dev.ts'
+import { addInbox } from './commands/inbox.ts'
+import { addRun } from './commands/run.ts'
+import { addRuns } from './commands/runs.ts'
+import { addStore } from './commands/store.ts'
+import { report } from './report.ts'
+
+const about = `\
+What was done is read back, what was not is done, and what nobody can know is put
+before a person.`
+
+const ending = `
+Begin with:
+  counterfoil demo                 see a worker killed, and no e-mail sent twice
+  counterfoil dev ./agent.js       run a worker with your own workflows
+  counterfoil inbox                what waits for a person
+
+Exit codes: 0 done, 1 failed, 2 wrong use of the command line.
+Every error has a code, and a page about it: docs/errors/<CODE>.md`
+
+export function createProgram(): Command {
+  const program = new Command('counterfoil')
+  program
+    .description(about)
+    // Only before a command: `decide --version 3` means the version of an item.
+    .version(packageVersion(), '--version', 'print the version of Counterfoil')
+    .helpOption('-h, --help', 'print help; also: counterfoil <command> --help')
+    .helpCommand('help [command]', 'print help about a command')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
+    .addHelpText('after', ending)
+  addGlobals(program)
+  for (const add of [addDemo, addDev, addRuns, addRun, addInbox, addDecide, addStore]) add(program)
+  return program
+}
+
+export async function runCli(argv: readonly string[]): Promise<void> {
+  process.stdout.on('error', endWithReader)
+  try {
+    await createProgram().parseAsync([...argv])
+  } catch (error) {
+    // Asked of the words themselves: the parser may not have come as far as the option.
+    const how = { json: argv.includes('--json'), debug: argv.includes('--debug') }
+    process.exitCode = report(error, how)
+  }
+}
+
+/** `counterfoil runs | head` is no failure. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}

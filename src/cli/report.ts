@@ -1,0 +1,54 @@
+// How a command ends: its exit code, and its error in one line with a code and a page.
+import { CommanderError } from 'commander'
+import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
+import { colorsFor } from './output.ts'
+import { clean } from './text.ts'
+import { usageError } from './usage.ts'
+
+export const exitCodes = { ok: 0, failure: 1, usage: 2 } as const
+
+const usageCodes = ['CLI_USAGE', 'JSON_INVALID', 'STORE_URL_INVALID']
+
+// What a message of the library means on a command line.
+const hints: Readonly<Record<string, string>> = {
+  DECISION_TOO_EARLY: 'On the command line that is --made-sure.',
+  ITEM_CHANGED: '`counterfoil inbox show` shows it as it is now.',
+  ITEM_NOT_FOUND: '`counterfoil inbox` lists what is open.',
+  RUN_NOT_FOUND: '`counterfoil runs` lists what there is.',
+}
+
+/** Prints the error, if it is one, and says how the process shall end. */
+export function report(error: unknown, how: { json: boolean; debug: boolean }): number {
+  if (error instanceof CommanderError) return reportCommander(error, how)
+  const known = isCounterfoilError(error) ? error : unexpected(error)
+  const { code } = known
+  const hint = hints[code]
+  const message = hint === undefined ? known.message : `${known.message}. ${hint}`
+  const docs = `docs/errors/${code}.md`
+  if (how.json) {
+    const details = Object.keys(known.details).length > 0 ? { details: known.details } : {}
+    write(JSON.stringify({ error: { code, message, docs, ...details } }, null, 2))
+  } else {
+    write(`${colorsFor(process.stderr).red('error:')} ${clean(message)} [${code}, ${docs}]`)
+  }
+  if (how.debug && error instanceof Error && error.stack) write(error.stack)
+  return usageCodes.includes(code) ? exitCodes.usage : exitCodes.failure
+}
+
+function reportCommander(error: CommanderError, how: { json: boolean; debug: boolean }): number {
+  if (error.exitCode === 0) return exitCodes.ok
+  // The bare command: its help has been printed, and says more than an error could.
+  if (error.code === 'commander.help') return exitCodes.usage
+  const message = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')
+  return report(usageError(message), how)
+}
+
+function unexpected(cause: unknown): CounterfoilError {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const more = `${message || 'an error without a message'} (--debug shows where)`
+  return new CounterfoilError('UNEXPECTED', more, { cause })
+}
+
+function write(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

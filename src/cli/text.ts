@@ -1,0 +1,106 @@
+// Text for a terminal: cleaned of what could move the cursor, cut to a width, times as people say them.
+
+// Titles and inputs come from models and strangers: a control character could rewrite what an
+// operator sees, and a change of direction could reverse it.
+const unprintable = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
+
+/** The text on one line, with anything that is not printable spelled out. */
+export function clean(text: string): string {
+  return text
+    .replaceAll(/\r?\n|\t/g, ' ')
+    .replaceAll(unprintable, (char) => `\\u${hex(char.charCodeAt(0))}`)
+}
+
+function hex(code: number): string {
+  return code.toString(16).padStart(4, '0')
+}
+
+const segments = new Intl.Segmenter('en', { granularity: 'grapheme' })
+const wide =
+  /^(?:\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}|[\u3000-\u303f\uff01-\uff60])/u
+
+/** How many columns a terminal needs for it. */
+export function widthOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length
+  let width = 0
+  for (const { segment } of segments.segment(text)) width += wide.test(segment) ? 2 : 1
+  return width
+}
+
+/** Cut to `width` columns; an id keeps its two ends, a sentence its beginning. */
+export function clip(text: string, width: number, keep: 'ends' | 'start' = 'start'): string {
+  if (widthOf(text) <= width) return text
+  if (width <= 1) return '…'.slice(0, width)
+  const parts = [...segments.segment(text)].map(({ segment }) => segment)
+  if (keep === 'start') return `${take(parts, width - 1)}…`
+  const head = Math.ceil((width - 1) / 2)
+  return `${take(parts, head)}…${take(parts.reverse(), width - 1 - head, true)}`
+}
+
+function take(parts: readonly string[], width: number, backwards = false): string {
+  let taken = ''
+  for (const part of parts) {
+    if (widthOf(taken) + widthOf(part) > width) break
+    taken = backwards ? part + taken : taken + part
+  }
+  return taken
+}
+
+/** Lines of at most `width` columns, broken between words where there are any. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (let word of text.split(' ')) {
+    if (line !== '' && widthOf(line) + 1 + widthOf(word) > width) {
+      lines.push(line)
+      line = ''
+    }
+    while (line === '' && widthOf(word) > width) {
+      const head = take([...segments.segment(word)].map(({ segment }) => segment), width)
+      lines.push(head)
+      word = word.slice(head.length)
+    }
+    line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}
+
+const units: readonly (readonly [string, number])[] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+]
+
+/** `40 s`, `3 min`, `2 h`, `5 d`. */
+export function duration(ms: number): string {
+  const [unit, size] = units.find(([, least]) => ms >= least) ?? ['s', 1_000]
+  return `${Math.floor(ms / size)} ${unit}`
+}
+
+/** `3 min ago` or `in 40 s`. */
+export function relative(at: number, now: number): string {
+  if (at > now) return `in ${duration(at - now + 999)}`
+  return now - at < 1_000 ? 'just now' : `${duration(now - at)} ago`
+}
+
+/** For JSON: with its zone. */
+export function iso(at: number): string
+export function iso(at: number | null): string | null
+export function iso(at: number | null): string | null {
+  return at === null || !Number.isFinite(at) ? null : new Date(at).toISOString()
+}
+
+/** For people: relative, and the time itself. */
+export function when(at: number, now: number): string {
+  return `${relative(at, now)} (${iso(at)})`
+}
+
+/** As a word of a POSIX shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}

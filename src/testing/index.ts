@@ -1,0 +1,4 @@
+// counterfoil/testing: what others need to test their stores and tools against ours.
+export { type ManualClock, manualClock } from './manual-clock.ts'
+export type { StoreUnderTest, TestApi } from './store/fixtures.ts'
+export { storeSuite } from './store-suite.ts'

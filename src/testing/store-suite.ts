@@ -1,0 +1,30 @@
+// The conformance suite that every store passes (L5): an index of concerns. It takes the test API
+// as an argument, so that it runs under vitest, jest or anything that looks like them.
+import { amendConcern } from './store/amend.ts'
+import { commitConcern } from './store/commit.ts'
+import { fenceConcern } from './store/fence.ts'
+import { createBench, type StoreUnderTest, type TestApi } from './store/fixtures.ts'
+import { immutabilityConcern } from './store/immutability.ts'
+import { leaseConcern } from './store/lease.ts'
+import { listConcern } from './store/list.ts'
+import { loadConcern } from './store/load.ts'
+import { notifyConcern } from './store/notify.ts'
+import { startConcern } from './store/start.ts'
+import { survivalConcern } from './store/survival.ts'
+
+/** Describes the tests of one store. */
+export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): void {
+  const bench = createBench(store, api)
+  api.describe(`${name} keeps the store contract (L5)`, () => {
+    startConcern(bench)
+    loadConcern(bench)
+    commitConcern(bench)
+    fenceConcern(bench)
+    amendConcern(bench)
+    leaseConcern(bench)
+    immutabilityConcern(bench)
+    listConcern(bench)
+    notifyConcern(bench)
+    survivalConcern(bench)
+  })
+}

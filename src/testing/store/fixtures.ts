@@ -1,0 +1,210 @@
+// What the concerns share: a bench that opens a store of its own for every test, and rows to put.
+import type {
+  Attempt,
+  CallRecord,
+  Checkpoint,
+  Decision,
+  Event,
+  Evidence,
+  Item,
+  Run,
+  RunRef,
+} from '../../model/records.ts'
+import { attemptId, callKey } from '../../model/records.ts'
+import { bootId } from '../../store/boot.ts'
+import type { Changes, Commit, CommitResult, Loaded, NewRun, Store } from '../../store/store.ts'
+import { type ManualClock, manualClock } from '../manual-clock.ts'
+
+export interface StoreUnderTest {
+  /** A new, empty store. */
+  open(clock: ManualClock): Promise<Store>
+  /** The same store once more, after it was closed; for stores that keep what they are given. */
+  reopen?(store: Store, clock: ManualClock): Promise<Store>
+  durable: boolean
+}
+
+/** The matchers that are used; vitest's and jest's `expect` have them. */
+export interface Matchers {
+  toBe(expected: unknown): void
+  toEqual(expected: unknown): void
+  toMatchObject(expected: object): void
+}
+
+export type Expect = (
+  actual: unknown,
+  message?: string,
+) => Matchers & {
+  rejects: { toMatchObject(expected: object): Promise<void> }
+}
+
+export interface TestApi {
+  describe(name: string, fn: () => void): void
+  test(name: string, fn: () => Promise<void>): void
+  expect: Expect
+}
+
+/** One test's store, with a worker that can hold runs. */
+export interface Subject {
+  store: Store
+  readonly clock: ManualClock
+  /** A run that `worker` has claimed. */
+  held(runId?: string): Promise<Run>
+  commit(run: Run, changes: Changes, more?: Partial<Commit>): Promise<CommitResult | undefined>
+  load(ref: RunRef): Promise<Loaded>
+  events(ref: RunRef): Promise<readonly Event[]>
+}
+
+export interface Bench extends TestApi {
+  readonly under: StoreUnderTest
+  /** A test with a store of its own, closed afterwards. */
+  on(name: string, fn: (subject: Subject) => Promise<void>): void
+}
+
+export const namespace = 'default'
+export const graphs = [{ name: 'g', version: '1.0.0' }]
+export const leaseMs = 15_000
+export const worker = 'w_1'
+
+export function createBench(under: StoreUnderTest, api: TestApi): Bench {
+  return {
+    ...api,
+    under,
+    on: (name, fn) =>
+      api.test(name, async () => {
+        const clock = manualClock()
+        const subject = createSubject(await under.open(clock), clock)
+        await register(subject, worker)
+        try {
+          await fn(subject)
+        } finally {
+          await subject.store.close()
+        }
+      }),
+  }
+}
+
+function createSubject(store: Store, clock: ManualClock): Subject {
+  let commits = 0
+  const subject: Subject = {
+    store,
+    clock,
+    held: async (runId = 'r1') => {
+      await subject.store.start(newRun(runId))
+      const [run] = await subject.store.claim({ workerId: worker, graphs, countMax: 1 })
+      if (run?.runId !== runId) throw new Error(`claimed ${run?.runId} instead of ${runId}`)
+      return run
+    },
+    commit: async (run, changes, more) => {
+      const one = commitOf(run, `c${++commits}`, changes, more)
+      const [result] = await subject.store.commit([one])
+      return result
+    },
+    load: async (ref) => {
+      const loaded = await subject.store.load(ref)
+      if (loaded === null) throw new Error(`there is no run ${ref.runId}`)
+      return loaded
+    },
+    events: async (ref) => (await subject.store.listEvents(ref, { countMax: 500 })).items,
+  }
+  return subject
+}
+
+export function commitOf(
+  run: Run,
+  commitId: string,
+  changes: Changes,
+  more: Partial<Commit> = {},
+): Commit {
+  const { namespace, runId, fence, workerId } = run
+  return { namespace, runId, fence, workerId: workerId ?? '', commitId, changes, ...more }
+}
+
+export function register({ store, clock }: Subject, workerId: string): Promise<void> {
+  const socket = { socketPath: null, socketInode: null }
+  const process = { pid: 1, host: 'here', bootId: bootId(), startedAt: clock.now() }
+  return store.register({ workerId, ...process, ...socket }, leaseMs)
+}
+
+export const ref = (runId = 'r1'): RunRef => ({ namespace, runId })
+
+export function newRun(runId = 'r1', more: Partial<Run> = {}): NewRun {
+  const run: Run = {
+    ...ref(runId),
+    ...{ graph: 'g', version: '1.0.0', state: 'pending', node: 'run', generation: 0, visit: 1 },
+    ...{ inputHash: 'h0', outputJson: null, errorJson: null, waitingFor: null, fence: 0 },
+    ...{ workerId: null, arrivals: 0, claims: 0, commitId: null, traceId: 't1' },
+    ...{ createdAt: 1_000, updatedAt: 1_000 },
+    ...more,
+  }
+  const { namespace, generation, visit, node, version } = run
+  const checkpoint: Checkpoint = {
+    ...{ namespace, runId, generation, visit, node, version },
+    ...{ schemaVersion: 1, kind: 'base', bodyJson: '{"input":1}', digest: 'd0', createdAt: 1_000 },
+  }
+  return { run, checkpoint, event: event('started', runId) }
+}
+
+export function event(kind: string, runId = 'r1', data: Event['data'] = {}): Event {
+  return { ...ref(runId), at: 1_000, kind, generation: 0, visit: 1, data }
+}
+
+/** An intent; `settled` makes a receipt of it. */
+export function record(nth = 1, more: Partial<CallRecord> = {}): CallRecord {
+  return {
+    ...ref(),
+    ...{ nodeId: 'run', checkpointId: '1.0.0#0#1', tool: 'send', inputHash: `h${nth}` },
+    ...{ occurrence: 0, nth, replayClass: 'unsafe_on_replay', idempotencyKey: null },
+    ...{ expiresAt: null, status: 'pending', seq: null, after: 0, inputJson: '{"to":"ana"}' },
+    ...{ resultJson: null, externalId: null, errorJson: null, unresolved: false, attempt: 1 },
+    ...{ fence: 1, workerId: worker, spanId: 's1', createdAt: 2_000 + nth, settledAt: null },
+    ...more,
+  }
+}
+
+export function settled(row: CallRecord, more: Partial<CallRecord> = {}): CallRecord {
+  const receipt = { status: 'committed', resultJson: '{"id":"m1"}', externalId: 'm1' } as const
+  return { ...row, ...receipt, seq: row.nth, settledAt: 3_000, ...more }
+}
+
+export function attempt(nth = 1, more: Partial<Attempt> = {}): Attempt {
+  return {
+    ...ref(),
+    attemptId: attemptId(0, 1, callKey('send', `h${nth}`, 0), 1),
+    ...{ attempt: 1, fence: 1, workerId: worker, outlives: false, quietMs: 60_000 },
+    ...{ dispatchedAt: 2_000 + nth, endedAt: null, outcome: null },
+    ...more,
+  }
+}
+
+export function evidence(nth = 1, more: Partial<Evidence> = {}): Evidence {
+  const { attemptId } = attempt(nth)
+  const receipt = { resultJson: '{"id":"m1"}', externalId: 'm1', errorJson: null }
+  return { ...ref(), attemptId, outcome: 'landed', ...receipt, at: 4_000, seq: null, ...more }
+}
+
+export function item(itemId = 'i1', more: Partial<Item> = {}): Item {
+  const subject = { tool: 'send', inputHash: 'h1', occurrence: 0, nth: 1 }
+  return {
+    ...ref(),
+    ...{ itemId, kind: 'doubt', reason: 'unknown', state: 'open', version: 1, queue: 'default' },
+    ...{ title: 'Did it happen?', generation: 0, visit: 1, createdAt: 5_000 },
+    ...{ closedAt: null, closedBy: null },
+    body: {
+      ...{ subject, node: 'run', input: { to: 'ana' }, attempt: 1, idempotencyKey: null },
+      ...{ unmatched: [], error: null, probe: null, data: null },
+    },
+    ...more,
+  }
+}
+
+export function decision(decisionId = 'd1', more: Partial<Decision> = {}): Decision {
+  return {
+    ...ref(),
+    ...{ decisionId, itemId: 'i1', kind: 'doubt', reason: 'unknown', generation: 0, visit: 1 },
+    subject: { tool: 'send', inputHash: 'h1', occurrence: 0, nth: 1 },
+    ...{ outcome: 'did_not_happen', record: null, resultJson: null, by: 'ana', why: 'I looked' },
+    ...{ evidence: null, madeSure: false, version: 1, at: 6_000 },
+    ...{ seq: null, usedBy: null, voidedAt: null },
+    ...more,
+  }
+}

@@ -1,0 +1,155 @@
+import type { Run } from '../../model/records.ts'
+import {
+  type Bench,
+  graphs,
+  leaseMs,
+  newRun,
+  ref,
+  register,
+  type Subject,
+  worker,
+} from './fixtures.ts'
+
+const claim = (s: Subject, workerId = worker, countMax = 10): Promise<Run[]> =>
+  s.store.claim({ workerId, graphs, countMax })
+
+const ids = (runs: readonly Run[]) => runs.map((run) => run.runId)
+
+export function leaseConcern(bench: Bench): void {
+  bench.describe('leases', () => {
+    claiming(bench)
+    ending(bench)
+    workers(bench)
+  })
+}
+
+function claiming({ on, expect }: Bench): void {
+  on('a claim takes waiting runs, first come first served, and no more than asked', async (s) => {
+    for (const id of ['z', 'a', 'm']) await s.store.start(newRun(id))
+    expect(ids(await claim(s, worker, 2))).toEqual(['z', 'a'])
+    expect(ids(await claim(s, worker, 0))).toEqual([])
+    expect(ids(await claim(s))).toEqual(['m'])
+    expect(ids(await claim(s))).toEqual([])
+  })
+
+  on('D2 it raises the fence, counts, names the holder and says so', async (s) => {
+    await s.store.start(newRun())
+    const [run] = await claim(s)
+    const held = { state: 'running', fence: 1, claims: 1, workerId: worker }
+    expect(run).toMatchObject(held)
+    expect(await s.store.getRun(ref())).toEqual(run)
+    const [, claimed] = await s.events(ref())
+    expect(claimed).toMatchObject({ kind: 'claimed', data: { worker, fence: 1 } })
+  })
+
+  on('only runs of the graphs and versions that were asked for', async (s) => {
+    await s.store.start(newRun('v1', { version: '1.0.1' }))
+    await s.store.start(newRun('other', { graph: 'other' }))
+    await s.store.start(newRun('mine'))
+    expect(ids(await claim(s))).toEqual(['mine'])
+    const asked = { workerId: worker, countMax: 10, graphs: [{ name: 'g', version: '1.0.1' }] }
+    expect(ids(await s.store.claim(asked))).toEqual(['v1'])
+    expect(await s.store.claim({ ...asked, graphs: [] })).toEqual([])
+  })
+
+  on('not those that wait for someone or have ended', async (s) => {
+    const run = await s.held()
+    await s.commit(run, { run: { state: 'waiting_human', release: true } })
+    expect(await claim(s)).toEqual([])
+    const other = await s.held('r2')
+    await s.commit(other, { run: { state: 'completed', outputJson: '1', release: true } })
+    s.clock.advance(leaseMs * 2)
+    await register(s, 'w_2')
+    expect(await claim(s, 'w_2')).toEqual([])
+  })
+}
+
+function ending({ on, expect }: Bench): void {
+  const takeOver = async (s: Subject, cause: string) => {
+    const [run] = await claim(s, 'w_2')
+    expect(run).toMatchObject({ runId: 'r1', fence: 2, claims: 2, workerId: 'w_2' })
+    const last = (await s.events(ref())).at(-1)
+    const data = { worker: 'w_2', from: worker, cause, fence: 2 }
+    expect(last).toMatchObject({ kind: 'taken_over', data })
+  }
+
+  on('D2 a lease ends by the monotonic clock, and not before', async (s) => {
+    await s.held()
+    await register(s, 'w_2')
+    s.clock.advance(leaseMs - 1)
+    await s.store.renew('w_2', leaseMs)
+    expect(await claim(s, 'w_2')).toEqual([])
+    s.clock.advance(1)
+    await takeOver(s, 'expired')
+  })
+
+  on('D2 one renewal keeps all runs of a worker', async (s) => {
+    await s.held()
+    await s.held('r2')
+    await register(s, 'w_2')
+    s.clock.advance(leaseMs - 1)
+    expect(await s.store.renew(worker, leaseMs)).toBe(true)
+    expect(await s.store.renew('w_2', leaseMs)).toBe(true)
+    s.clock.advance(leaseMs - 1)
+    expect(await claim(s, 'w_2')).toEqual([])
+    s.clock.advance(1)
+    expect(ids(await claim(s, 'w_2'))).toEqual(['r1', 'r2'])
+  })
+
+  on('I9 a death on record ends it at once', async (s) => {
+    await s.held()
+    await register(s, 'w_2')
+    await s.store.declareDead(worker, 'its socket refused')
+    await takeOver(s, 'dead')
+  })
+
+  on('a worker that has stopped holds nothing', async (s) => {
+    await s.held()
+    await register(s, 'w_2')
+    await s.store.stopWorker(worker)
+    await takeOver(s, 'stopped')
+  })
+
+  on('takeovers and waiting runs come in the order the runs were made', async (s) => {
+    await s.held('first')
+    await s.store.start(newRun('second'))
+    await register(s, 'w_2')
+    await s.store.declareDead(worker, 'gone')
+    expect(ids(await claim(s, 'w_2'))).toEqual(['first', 'second'])
+  })
+}
+
+function workers({ on, expect }: Bench): void {
+  on('D2 who is not registered, has stopped or is dead claims nothing', async (s) => {
+    await s.store.start(newRun())
+    const dead = { code: 'WORKER_DEAD' }
+    await expect(claim(s, 'w_9')).rejects.toMatchObject(dead)
+    await register(s, 'w_2')
+    await register(s, 'w_3')
+    await s.store.stopWorker('w_2')
+    await s.store.declareDead('w_3', 'gone')
+    await expect(claim(s, 'w_2')).rejects.toMatchObject(dead)
+    await expect(claim(s, 'w_3')).rejects.toMatchObject(dead)
+    const renewed = ['w_9', 'w_2', 'w_3', worker].map((id) => s.store.renew(id, leaseMs))
+    expect(await Promise.all(renewed)).toEqual([false, false, false, true])
+    expect((await s.store.getRun(ref()))?.state).toBe('pending')
+  })
+
+  on('lists them with their ends', async (s) => {
+    await register(s, 'w_2')
+    await register(s, 'w_3')
+    s.clock.advance(5)
+    await s.store.stopWorker('w_2')
+    await s.store.declareDead('w_3', 'gone')
+    const now = s.clock.now()
+    s.clock.advance(leaseMs - 5)
+    await s.store.renew(worker, leaseMs)
+    const rows = await s.store.workers()
+    const alive = { stoppedAt: null, diedAt: null, deathProof: null }
+    expect(rows.map((row) => row.workerId)).toEqual([worker, 'w_2', 'w_3'])
+    expect(rows[0]).toMatchObject({ ...alive, expired: false, host: 'here', pid: 1 })
+    expect(rows[0]?.leaseUntil).toBe(s.clock.mono() + leaseMs)
+    expect(rows[1]).toMatchObject({ ...alive, stoppedAt: now, expired: true })
+    expect(rows[2]).toMatchObject({ ...alive, diedAt: now, deathProof: 'gone' })
+  })
+}

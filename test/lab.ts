@@ -1,0 +1,181 @@
+// A laboratory for one run: the real engine on the memory store under a virtual clock. A process is one
+// `execute`; it ends by itself, or is killed at a moment that the test chooses. What was durable by then
+// is all that the next one sees.
+import { Inbox } from '../src/client/inbox.ts'
+import { startRun } from '../src/client/start.ts'
+import { Committer } from '../src/engine/committer.ts'
+import { type Engine, type Execution, execute } from '../src/engine/execute.ts'
+import type { DecideRequest } from '../src/model/decide.ts'
+import type { Graph } from '../src/model/graph.ts'
+import type { Item } from '../src/model/records.ts'
+import { openMemory } from '../src/store/memory/index.ts'
+import type { Commit, CommitResult, Store } from '../src/store/store.ts'
+import { seeded, VirtualClock } from './sim/clock.ts'
+import { sleep } from './sim/world.ts'
+
+const ref = { namespace: 'default', runId: 'lab' }
+
+export interface ProcessOptions {
+  /** Kills the process as soon as this is true (asked between two turns). */
+  killWhen?: () => boolean
+  settleMs?: number
+  /** Stands between the engine and the store's commit: lose an acknowledgement, refuse a write. */
+  commit?: (batch: readonly Commit[], apply: () => Promise<CommitResult[]>) => Promise<CommitResult[]>
+  /** Whether the worker's lease still holds. */
+  holds?: () => boolean
+  /** The worker's death is not noticed by its successor: only its lease has ended. */
+  notDead?: boolean
+}
+
+export class Lab {
+  clock: VirtualClock
+  readonly store: Store
+  readonly inbox: Inbox
+  /** Commits that were applied, in order. */
+  readonly commits: Commit[] = []
+  execution: Execution | null = null
+  private processes = 0
+  private readonly random = seeded(7)
+
+  constructor() {
+    this.clock = new VirtualClock(1_000_000, this.random)
+    const own = { ...this.clock, now: () => this.clock.now(), mono: () => this.clock.mono() }
+    this.store = openMemory({ clock: { ...own, turn: () => {} } })
+    this.inbox = new Inbox({
+      store: this.store,
+      clock: own,
+      namespace: ref.namespace,
+      graphs: new Map(),
+      checkWorkers: async () => {},
+    })
+  }
+
+  /** Starts the run if it is not there, and executes it in a process of its own. */
+  async process(graph: Graph, input: unknown, options: ProcessOptions = {}): Promise<string> {
+    await startRun(this.store, this.clock, graph, input, ref)
+    const workerId = await this.register(options)
+    const [claimed] = await this.store.claim({ workerId, graphs: [graph], countMax: 1 })
+    if (claimed === undefined) return 'nothing to claim'
+    const life = { dead: false }
+    const engine = this.engine(graph, life, options)
+    let over: string | null = null
+    this.execution = execute(engine, claimed, { holds: options.holds ?? (() => true) })
+    this.execution.done.then(
+      (end) => {
+        over = end
+      },
+      (error) => {
+        over = `threw ${error.stack}`
+      },
+    )
+    const killed = () => options.killWhen?.() ?? false
+    const end = await this.clock.run(() => over !== null, killed, 100_000)
+    if (end === 'crash') {
+      life.dead = true
+      this.clock = new VirtualClock(this.clock.now() + 1_000, this.random)
+    }
+    return end === 'over' ? (over ?? '?') : end
+  }
+
+  /** Lets time pass: late answers of calls whose visit is over arrive here. */
+  async pass(ms: number): Promise<void> {
+    let over = false
+    this.clock.after(ms, () => {
+      over = true
+    })
+    await this.clock.run(() => over, () => false, 100_000)
+  }
+
+  async state(): Promise<string> {
+    return (await this.store.getRun(ref))?.state ?? 'none'
+  }
+
+  async output(): Promise<unknown> {
+    return JSON.parse((await this.store.getRun(ref))?.outputJson ?? 'null')
+  }
+
+  async error(): Promise<{ message: string; code?: string }> {
+    return JSON.parse((await this.store.getRun(ref))?.errorJson ?? 'null')
+  }
+
+  async items(): Promise<readonly Item[]> {
+    return (await this.inbox.list()).items
+  }
+
+  async item(): Promise<Item> {
+    const [item] = await this.items()
+    if (item === undefined) throw new Error('nothing waits for a person')
+    return item
+  }
+
+  async events(kind?: string): Promise<readonly { kind: string; data: Record<string, unknown> }[]> {
+    const { items } = await this.store.listEvents(ref, { countMax: 500 })
+    return items.filter((event) => kind === undefined || event.kind === kind)
+  }
+
+  async records() {
+    return (await this.store.listRecords(ref, { countMax: 500 })).items
+  }
+
+  attempts() {
+    return this.store.listAttempts(ref)
+  }
+
+  /** Decides the first open item, having made sure. */
+  async decide(said: Partial<DecideRequest> & Pick<DecideRequest, 'outcome'>): Promise<void> {
+    const item = await this.item()
+    await this.inbox.decide(item.itemId, {
+      by: 'tester',
+      reason: 'looked',
+      version: item.version,
+      madeSure: true,
+      ...said,
+    })
+  }
+
+  private async register({ notDead = false }: ProcessOptions): Promise<string> {
+    for (const worker of await this.store.workers()) {
+      if (notDead) await this.store.renew(worker.workerId, 0)
+      else await this.store.declareDead(worker.workerId, 'killed by the test')
+    }
+    const workerId = `w${++this.processes}`
+    const where = { host: 'lab', bootId: 'boot', socketPath: null, socketInode: null }
+    await this.store.register(
+      { workerId, pid: this.processes, ...where, startedAt: this.clock.now() },
+      Number.POSITIVE_INFINITY,
+    )
+    return workerId
+  }
+
+  private engine(graph: Graph, life: { dead: boolean }, options: ProcessOptions): Engine {
+    const { clock } = this
+    const apply = async (batch: readonly Commit[]) => {
+      if (life.dead) return new Promise<never>(() => {})
+      const results = await this.store.commit(batch)
+      this.commits.push(...batch.filter((_, i) => results[i] === 'done'))
+      return results
+    }
+    const store: Store = {
+      ...this.store,
+      commit: async (batch) => {
+        await sleep(clock, 1)
+        if (life.dead) return new Promise<never>(() => {})
+        const results = options.commit
+          ? await options.commit(batch, () => apply(batch))
+          : await apply(batch)
+        await sleep(clock, 0)
+        return life.dead ? new Promise<never>(() => {}) : results
+      },
+      amend: async (...args) =>
+        life.dead ? new Promise<never>(() => {}) : this.store.amend(...args),
+    }
+    const committer = new Committer(store, clock, { pureFlushMs: 10, onError: () => {} })
+    const graphs = new Map([[graph.id, graph]])
+    return { store, clock, committer, graphs, settleMs: options.settleMs ?? 250 }
+  }
+}
+
+/** A tool's work in virtual time. */
+export function work(lab: Lab, ms: number): Promise<void> {
+  return sleep(lab.clock, ms)
+}

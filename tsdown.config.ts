@@ -1,7 +1,11 @@
 import { defineConfig } from 'tsdown'
 
 export default defineConfig({
-  entry: ['src/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
+  entry: [
+    ...['src/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
+    // Processes that the demo starts; nothing imports them.
+    ...['mail-server', 'plain-worker', 'worker'].map((name) => `src/cli/demo/${name}.ts`),
+  ],
   // One output file per source file: stack traces name the file, and .sql files keep their place.
   unbundle: true,
   dts: true,

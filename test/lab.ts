@@ -5,9 +5,12 @@ import { Inbox } from '../src/client/inbox.ts'
 import { startRun } from '../src/client/start.ts'
 import { Committer } from '../src/engine/committer.ts'
 import { type Engine, type Execution, execute } from '../src/engine/execute.ts'
+import type { Context } from '../src/model/context.ts'
 import type { DecideRequest } from '../src/model/decide.ts'
-import type { Graph } from '../src/model/graph.ts'
-import type { Item } from '../src/model/records.ts'
+import { type Graph, workflow } from '../src/model/graph.ts'
+import type { CallStatus, Item } from '../src/model/records.ts'
+import type { Schema } from '../src/model/schema.ts'
+import { type AnySpec, type CallInfo, makeTool, type ReplayClass, type Tool } from '../src/model/tool.ts'
 import { openMemory } from '../src/store/memory/index.ts'
 import type { Commit, CommitResult, Store } from '../src/store/store.ts'
 import { seeded, VirtualClock } from './sim/clock.ts'
@@ -25,6 +28,8 @@ export interface ProcessOptions {
   holds?: () => boolean
   /** The worker's death is not noticed by its successor: only its lease has ended. */
   notDead?: boolean
+  /** Leaves the process as soon as this is true: it lives on while others drive the clock. */
+  leaveWhen?: () => boolean
 }
 
 export class Lab {
@@ -69,12 +74,13 @@ export class Lab {
       },
     )
     const killed = () => options.killWhen?.() ?? false
-    const end = await this.clock.run(() => over !== null, killed, 100_000)
+    const left = () => over !== null || (options.leaveWhen?.() ?? false)
+    const end = await this.clock.run(left, killed, 100_000)
     if (end === 'crash') {
       life.dead = true
       this.clock = new VirtualClock(this.clock.now() + 1_000, this.random)
     }
-    return end === 'over' ? (over ?? '?') : end
+    return end === 'over' ? (over ?? 'left') : end
   }
 
   /** Lets time pass: late answers of calls whose visit is over arrive here. */
@@ -119,6 +125,16 @@ export class Lab {
 
   attempts() {
     return this.store.listAttempts(ref)
+  }
+
+  decisions() {
+    return this.store.listDecisions(ref)
+  }
+
+  /** Whether so many calls of this tool have a durable record with this status. */
+  durable(tool: string, status: CallStatus = 'committed', count = 1): boolean {
+    const rows = this.commits.flatMap((commit) => commit.changes.records ?? [])
+    return rows.filter((row) => row.tool === tool && row.status === status).length >= count
   }
 
   /** Decides the first open item, having made sure. */
@@ -178,4 +194,53 @@ export class Lab {
 /** A tool's work in virtual time. */
 export function work(lab: Lab, ms: number): Promise<void> {
   return sleep(lab.clock, ms)
+}
+
+const anything: Schema = {
+  '~standard': { version: 1, vendor: 'lab', validate: (value) => ({ value }) },
+}
+
+/** A workflow of the laboratory: no input, and any version of its code under the same id. */
+export function flow(tools: readonly Tool[], run: (ctx: Context) => Promise<unknown>): Graph {
+  const start = (_: unknown, ctx: Context) => run(ctx)
+  return workflow({ id: 'w@1.0.0', input: anything, tools, run: start }) as Graph
+}
+
+export interface Sent {
+  readonly input: unknown
+  readonly key: string | null
+  readonly attempt: number
+  readonly at: number
+}
+
+export interface FakeOptions extends Partial<Omit<AnySpec, 'replayClass' | 'run'>> {
+  /** How long it takes. */
+  ms?: number | ((n: number) => number)
+  /** What it answers or throws; n counts the sends of this tool from 1. */
+  does?: (n: number, input: unknown, call: CallInfo) => unknown
+}
+
+export interface Fake<Out> {
+  readonly tool: Tool<unknown, Out>
+  readonly sent: Sent[]
+}
+
+/** A tool whose upstream remembers what was sent; it answers `{ id: 'name1' }` unless told otherwise. */
+export function fake<Out = { id: string }>(
+  lab: Lab,
+  name: string,
+  replayClass: ReplayClass,
+  { ms = 50, does = (n) => ({ id: `${name}${n}` }), ...rules }: FakeOptions = {},
+): Fake<Out> {
+  const sent: Sent[] = []
+  const keyed = { idempotencyKey: () => `key-${name}`, keyTtlMs: Number.POSITIVE_INFINITY }
+  const run = async (input: unknown, call: CallInfo) => {
+    const { idempotencyKey: key, attempt } = call
+    const n = sent.push({ input: structuredClone(input), key, attempt, at: lab.clock.now() })
+    await work(lab, typeof ms === 'number' ? ms : ms(n))
+    return does(n, input, call)
+  }
+  const own = replayClass === 'idempotent_with_key' ? keyed : {}
+  const spec = { input: anything, timeoutMs: 10_000, ...own, ...rules, replayClass, run }
+  return { tool: makeTool<unknown, Out>(name, spec), sent }
 }

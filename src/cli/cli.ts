@@ -7,7 +7,7 @@ import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import { type Counterfoil, open } from '../open.ts'
 import { createOutput, type Output, warn } from './output.ts'
-import { shellWord } from './text.ts'
+import { shellWord, widthOf } from './text.ts'
 import { usageError } from './usage.ts'
 
 export interface Cli {
@@ -15,10 +15,12 @@ export interface Cli {
   readonly storeUrl: string
   readonly namespace: string
   readonly debug: boolean
+  /** For people: with --json, stderr holds nothing but an error. */
+  readonly warn: (message: string) => void
   /** Whether somebody can be asked. */
   readonly interactive: boolean
-  /** The same store and namespace in another command, ready to be pasted. */
-  again(...words: string[]): string
+  /** Another command on the same store and namespace, as lines ready to be pasted. */
+  again(indent: number, ...words: string[]): string[]
 }
 
 interface Globals {
@@ -30,16 +32,21 @@ interface Globals {
 
 const defaultStore = 'sqlite:counterfoil.db'
 
+const group = 'Global options:'
+
 /** On the program and on every command, so that they are understood before and after its name. */
-export function addGlobals(command: Command): Command {
-  const options = [
-    new Option('--store <url>', `the store: sqlite:<file> (${defaultStore}; env COUNTERFOIL_STORE)`),
-    new Option('--namespace <name>', 'the namespace of runs and items (default)'),
-    new Option('--json', 'one JSON document on stdout; an error as {error} on stderr'),
-    new Option('--debug', 'show the stack of an error'),
+export function addGlobals(command: Command, { store = true } = {}): void {
+  const which = [
+    new Option('--store <url>', `which store (COUNTERFOIL_STORE, or ${defaultStore})`),
+    new Option('--namespace <name>', 'which namespace (default)'),
   ]
-  for (const option of options) command.addOption(option.helpGroup('Global options:'))
-  return command
+  const how = [
+    new Option('--json', 'print JSON, and errors as JSON on stderr'),
+    new Option('--debug', 'show where an error came from'),
+  ]
+  const options = store ? [...which, ...how] : how
+  for (const option of options) command.addOption(option.helpGroup(group))
+  command.addHelpOption(new Option('-h, --help', 'print help').helpGroup(group))
 }
 
 export function cliOf(command: Command): Cli {
@@ -52,20 +59,42 @@ export function cliOf(command: Command): Cli {
     storeUrl: given.store ?? (fromEnv || defaultStore),
     namespace: given.namespace ?? 'default',
     debug: given.debug === true,
+    warn: (message) => {
+      if (!out.json) warn(message)
+    },
     interactive: !out.json && stdin.isTTY === true && stdout.isTTY === true,
-    again: (...words) => {
+    again: (indent, ...words) => {
       const store = given.store === undefined ? [] : ['--store', given.store]
       const namespace = given.namespace === undefined ? [] : ['--namespace', given.namespace]
-      return commandLine(...words, ...store, ...namespace)
+      return pasteable([...words, ...store, ...namespace], { width: out.width, indent })
     },
   }
 }
 
-/** How this program was called, so that the commands it prints work where they are pasted. */
-export function commandLine(...words: string[]): string {
-  return [selfName(), ...words.map(shellWord)].join(' ')
+/** A command that works where it is pasted, broken before options as a shell allows it. */
+export function pasteable(
+  words: readonly string[],
+  { width, indent }: { width: number; indent: number },
+): string[] {
+  const parts = [selfName()]
+  for (const word of words.map(shellWord)) {
+    if (word.startsWith('--')) parts.push(word)
+    else parts.push(`${parts.pop()} ${word}`)
+  }
+  const lines: string[] = []
+  let line = ' '.repeat(indent)
+  for (const part of parts) {
+    const begun = line.trim() !== ''
+    // PowerShell and cmd.exe have other marks for a command that goes on.
+    if (begun && process.platform !== 'win32' && widthOf(`${line} ${part} \\`) > width) {
+      lines.push(`${line} \\`)
+      line = `${' '.repeat(indent + 2)}${part}`
+    } else line = begun ? `${line} ${part}` : `${line}${part}`
+  }
+  return [...lines, line]
 }
 
+/** How this program was called. */
 function selfName(): string {
   const script = process.argv[1] ?? 'counterfoil'
   if (basename(script) === 'counterfoil') {
@@ -76,15 +105,19 @@ function selfName(): string {
 }
 
 /** Opens a store that is there; a command that only looks must not make one. */
-export function withStore<T>(cli: Cli, work: (cf: Counterfoil) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  cli: Cli,
+  work: (cf: Counterfoil) => Promise<T>,
+  options: { tellMoved?: boolean } = {},
+): Promise<T> {
   const { storeUrl } = cli
   if (storeUrl === 'memory:') {
     throw usageError('a memory: store lives inside one process, so there is nothing to look at')
   }
   if (storeUrl.startsWith('sqlite:')) checkFile(storeUrl.slice('sqlite:'.length))
   return withCounterfoil(cli, [], async (cf) => {
-    const moved = await cf.store.moved()
-    if (moved !== null) warn(moved)
+    const moved = options.tellMoved === false ? null : await cf.store.moved()
+    if (moved !== null) cli.warn(moved)
     return work(cf)
   })
 }
@@ -95,7 +128,7 @@ export async function withCounterfoil<T>(
   work: (cf: Counterfoil) => Promise<T>,
 ): Promise<T> {
   const { storeUrl: store, namespace } = cli
-  const cf = await open({ store, graphs, namespace, onWarning: quietly(warn) })
+  const cf = await open({ store, graphs, namespace, onWarning: quietly(cli.warn) })
   try {
     return await work(cf)
   } finally {

@@ -11,9 +11,9 @@ import { addRuns } from './commands/runs.ts'
 import { addStore } from './commands/store.ts'
 import { report } from './report.ts'
 
-const about = `\
-What was done is read back, what was not is done, and what nobody can know is put
-before a person.`
+const about =
+  'What was done is read back, what was not is done, and what nobody can know is put before a ' +
+  'person.'
 
 const ending = `
 Begin with:
@@ -24,17 +24,17 @@ Begin with:
 Exit codes: 0 done, 1 failed, 2 wrong use of the command line.
 Every error has a code, and a page about it: docs/errors/<CODE>.md`
 
-export function createProgram(): Command {
+export function createProgram({ json }: { json: boolean }): Command {
   const program = new Command('counterfoil')
   program
     .description(about)
     // Only before a command: `decide --version 3` means the version of an item.
     .version(packageVersion(), '--version', 'print the version of Counterfoil')
-    .helpOption('-h, --help', 'print help; also: counterfoil <command> --help')
     .helpCommand('help [command]', 'print help about a command')
+    .configureHelp({ subcommandTerm: termOf })
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) })
     .addHelpText('after', ending)
   addGlobals(program)
   for (const add of [addDemo, addDev, addRuns, addRun, addInbox, addDecide, addStore]) add(program)
@@ -43,13 +43,22 @@ export function createProgram(): Command {
 
 export async function runCli(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', endWithReader)
+  // Asked of the words themselves: the parser may not come as far as the option.
+  const how = { json: argv.includes('--json'), debug: argv.includes('--debug') }
   try {
-    await createProgram().parseAsync([...argv])
+    await createProgram(how).parseAsync([...argv])
   } catch (error) {
-    // Asked of the words themselves: the parser may not have come as far as the option.
-    const how = { json: argv.includes('--json'), debug: argv.includes('--debug') }
-    process.exitCode = report(error, how)
+    // Not left to the event loop: a module that `dev` has loaded may keep it busy for ever.
+    process.exit(report(error, how))
   }
+}
+
+/** Without "[options]", which every command has. */
+function termOf(command: Command): string {
+  const parts = command.registeredArguments.map((argument) =>
+    argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+  )
+  return [command.name(), ...parts].join(' ')
 }
 
 /** `counterfoil runs | head` is no failure. */

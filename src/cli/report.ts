@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import { colorsFor } from './output.ts'
-import { clean } from './text.ts'
+import { clean, iso } from './text.ts'
 import { usageError } from './usage.ts'
 
 export const exitCodes = { ok: 0, failure: 1, usage: 2 } as const
@@ -26,8 +26,7 @@ export function report(error: unknown, how: { json: boolean; debug: boolean }): 
   const message = hint === undefined ? known.message : `${known.message}. ${hint}`
   const docs = `docs/errors/${code}.md`
   if (how.json) {
-    const details = Object.keys(known.details).length > 0 ? { details: known.details } : {}
-    write(JSON.stringify({ error: { code, message, docs, ...details } }, null, 2))
+    write(JSON.stringify({ error: { code, message, docs, ...detailsOf(known) } }, null, 2))
   } else {
     write(`${colorsFor(process.stderr).red('error:')} ${clean(message)} [${code}, ${docs}]`)
   }
@@ -35,12 +34,21 @@ export function report(error: unknown, how: { json: boolean; debug: boolean }): 
   return usageCodes.includes(code) ? exitCodes.usage : exitCodes.failure
 }
 
+function detailsOf({ details }: CounterfoilError): { details?: Record<string, unknown> } {
+  const entries = Object.entries(details).map(([name, value]) => [
+    name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    name === 'until' && typeof value === 'number' ? iso(value) : value,
+  ])
+  return entries.length === 0 ? {} : { details: Object.fromEntries(entries) }
+}
+
 function reportCommander(error: CommanderError, how: { json: boolean; debug: boolean }): number {
   if (error.exitCode === 0) return exitCodes.ok
+  const bare = error.code === 'commander.help'
   // The bare command: its help has been printed, and says more than an error could.
-  if (error.code === 'commander.help') return exitCodes.usage
+  if (bare && !how.json) return exitCodes.usage
   const message = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')
-  return report(usageError(message), how)
+  return report(usageError(bare ? 'no command was given; see --help' : message), how)
 }
 
 function unexpected(cause: unknown): CounterfoilError {

@@ -29,7 +29,7 @@ export function renderTable(
   options: { width: number; paintHead?: (text: string) => string },
 ): string[] {
   const cells = rows.map((row) => row.map(cellOf))
-  const widths = fit(columns, cells, options.width)
+  const widths = widthsFor(columns, cells, options.width)
   const cut = (text: string, index: number) =>
     clip(text, widths[index] ?? 0, columns[index]?.keep ?? 'start')
   const paintHead = options.paintHead ?? ((text) => text)
@@ -57,7 +57,7 @@ function cellOf(cell: Cell | string): Cell {
   return typeof cell === 'string' ? { text: clean(cell) } : { ...cell, text: clean(cell.text) }
 }
 
-function fit(
+function widthsFor(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
   width: number,

@@ -56,7 +56,10 @@ export function wrap(text: string, width: number): string[] {
       line = ''
     }
     while (line === '' && widthOf(word) > width) {
-      const head = take([...segments.segment(word)].map(({ segment }) => segment), width)
+      const head = take(
+        [...segments.segment(word)].map(({ segment }) => segment),
+        width,
+      )
       lines.push(head)
       word = word.slice(head.length)
     }
@@ -91,9 +94,9 @@ export function iso(at: number | null): string | null {
   return at === null || !Number.isFinite(at) ? null : new Date(at).toISOString()
 }
 
-/** For people: relative, and the time itself. */
+/** For people: the time itself, and how far away it is. */
 export function when(at: number, now: number): string {
-  return `${relative(at, now)} (${iso(at)})`
+  return `${iso(at)} (${relative(at, now)})`
 }
 
 /** As a word of a POSIX shell. */

@@ -74,16 +74,9 @@ export class Dispatch {
     const record = this.intent(call, key)
     call.tries++
     const attempt = this.attemptRow(call, record)
-    const { attemptId: id } = attempt
-    const used = grant && { ...grant, usedBy: id }
-    const data = { tool: record.tool, attempt: record.attempt, key, span: record.spanId, id }
     visit.inflight++
-    visit.append({
-      records: [record],
-      attempts: [attempt],
-      events: [visit.event('call_intent', data)],
-      ...(used ? { decisions: [used] } : {}),
-    })
+    visit.append({ records: [record], attempts: [attempt] })
+    if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })
     visit.log.durable(
       () => this.send(call, attempt),
       () => this.notSent(attempt, 'the run was lost before the intent was acknowledged'),
@@ -148,7 +141,7 @@ export class Dispatch {
   }
 
   recordProbe(call: IssuedCall): void {
-    if (call.record && call.probeResult) this.receipt(call, call.record, call.probeResult, null)
+    if (call.record && call.probeResult) this.receipt(call, call.record, call.probeResult)
   }
 
   private send(call: IssuedCall, attempt: Attempt): void {
@@ -178,11 +171,11 @@ export class Dispatch {
 
   private ended(call: IssuedCall, record: CallRecord, attempt: Attempt, end: AttemptEnd): void {
     const { visit } = this
-    const endedAt = visit.clock.now()
-    const running = end.outcome === 'unknown' && end.running
-    const over = running ? [] : [{ ...attempt, endedAt, outcome: end.outcome }]
-    if (end.outcome === 'landed') return this.receipt(call, record, end.result, over)
+    // The receipt says how a landed attempt ended; a row of its own would be the same again.
+    if (end.outcome === 'landed') return this.receipt(call, record, end.result)
     const { outcome, failure } = end
+    const running = outcome === 'unknown' && end.running
+    const over = running ? [] : [{ ...attempt, endedAt: visit.clock.now(), outcome }]
     const data = { tool: record.tool, attempt: record.attempt, outcome, message: failure.message }
     const event = visit.event('call_attempt_failed', data)
     const certain = outcome !== 'unknown' && call.unknownBefore === 0
@@ -198,23 +191,13 @@ export class Dispatch {
     this.rest(call, () => this.hooks.judge(call))
   }
 
-  private receipt(
-    call: IssuedCall,
-    record: CallRecord,
-    result: Result,
-    attempts: Attempt[] | null,
-  ): void {
+  private receipt(call: IssuedCall, record: CallRecord, result: Result): void {
     const { visit } = this
     const seq = visit.nextSeq()
     const settledAt = visit.clock.now()
     const { json: resultJson, externalId } = result
     call.record = { ...record, status: 'committed', seq, resultJson, externalId, settledAt }
-    const data = { tool: record.tool, seq, attempt: record.attempt, span: record.spanId, externalId }
-    visit.append({
-      records: [call.record],
-      ...(attempts ? { attempts } : {}),
-      events: [visit.event('call_receipt', data)],
-    })
+    visit.append({ records: [call.record] })
     this.deliver(call, { seq, ok: true, value: valueOf(resultJson) })
   }
 

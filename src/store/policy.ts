@@ -6,16 +6,7 @@ import { checkTransition } from '../model/run-state.ts'
 import type { Authority, Changes } from './store.ts'
 
 const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
-  holder: [
-    'records',
-    'attempts',
-    'evidence',
-    'items',
-    'decisions',
-    'events',
-    'checkpoint',
-    'run',
-  ],
+  holder: ['records', 'attempts', 'evidence', 'items', 'decisions', 'events', 'checkpoint', 'run'],
   client: ['items', 'decisions', 'events', 'run'],
   // A former holder reports what it learnt: the end of its attempt, and what follows from it (I11).
   evidence: ['evidence', 'attempts', 'items', 'decisions', 'events', 'run'],

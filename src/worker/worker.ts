@@ -88,7 +88,8 @@ export class Worker {
     this.every(this.options.leaseMs / 3, () => this.renew())
     this.every(this.options.pollMs, async () => this.wake())
     this.every(this.options.pollMs * 2, () => this.lookAround())
-    this.wake()
+    // What a dead worker has left is found at once, not at the next look.
+    await this.lookAround().catch(this.onError)
   }
 
   private every(ms: number, work: () => Promise<void>): void {

@@ -70,7 +70,7 @@ export function paged<T>(
   { cursor, countMax = limits.pageSize }: { cursor?: string; countMax?: number },
 ): Page<T> {
   const from = cursor === undefined ? 0 : Number(cursor)
-  if (!Number.isInteger(from) || from < 0) {
+  if (cursor === '' || !Number.isInteger(from) || from < 0) {
     throw new CounterfoilError('CURSOR_INVALID', `cursor ${JSON.stringify(cursor)} is not ours`)
   }
   const to = from + Math.min(countMax, limits.pageSizeMax)

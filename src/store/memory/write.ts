@@ -17,12 +17,7 @@ export function commitOne(data: Data, commit: Commit): CommitResult {
   return 'done'
 }
 
-export function apply(
-  data: Data,
-  of: RunData,
-  by: Authority | 'holder',
-  changes: Changes,
-): void {
+export function apply(data: Data, of: RunData, by: Authority | 'holder', changes: Changes): void {
   checkChanges(of.run, by, changes)
   checkImmutable(of, changes)
   for (const row of changes.records ?? []) of.records.set(recordKey(row), row)
@@ -76,4 +71,3 @@ function laterDecision(old: Decision, next: Decision): boolean {
 function immutable(what: string): CounterfoilError {
   return new CounterfoilError('ROW_IMMUTABLE', `${what} is final and cannot be rewritten`)
 }
-

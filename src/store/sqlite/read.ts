@@ -28,7 +28,7 @@ export function decodeSealed<T extends object>(
   })
 }
 
-// The visit's records whatever their version. Of the primary key's (…, node_id, checkpoint_id) only
+// The visit's records whatever their version. Of the primary key's (…, node_id, checkpoint_id) just
 // the end of the last is known, `#generation#visit`, so the versions this run has been through are
 // found first, by jumping from one to the next: all ids of a version lie between `version#` and
 // `version$`. Two seeks per version however many records earlier visits left, and no index of its

@@ -237,6 +237,21 @@ create trigger tool_call_results_identity before update of
 on tool_call_results
 begin select raise(abort, 'row is final: the identity of a call'); end;
 
+-- `insert or replace` deletes without asking the triggers on delete. Guarded where replay or a
+-- decision depends on it; every such trigger costs some microseconds a row.
+create trigger tool_call_results_replaced before insert on tool_call_results
+when exists (
+  select 1 from tool_call_results old
+  where old.namespace = new.namespace
+    and old.workflow_id = new.workflow_id
+    and old.node_id = new.node_id
+    and old.checkpoint_id = new.checkpoint_id
+    and old.tool_name = new.tool_name
+    and old.input_hash = new.input_hash
+    and old.occurrence = new.occurrence
+    and old.status in ('committed', 'failed'))
+begin select raise(abort, 'row is final: a settled call'); end;
+
 create trigger tool_call_results_kept before delete on tool_call_results
 begin select raise(abort, 'row is final: a call is never deleted'); end;
 
@@ -249,6 +264,16 @@ create trigger tool_call_attempts_identity before update of
   namespace, workflow_id, attempt_id, attempt, fence, worker_id, outlives, quiet_ms, dispatched_at
 on tool_call_attempts
 begin select raise(abort, 'row is final: an attempt can only end'); end;
+
+create trigger tool_call_attempts_replaced before insert on tool_call_attempts
+when exists (
+  select 1 from tool_call_attempts old
+  where old.namespace = new.namespace
+    and old.workflow_id = new.workflow_id
+    and old.attempt_id = new.attempt_id
+    and old.ended_at is not null
+    and (new.ended_at is not old.ended_at or new.outcome is not old.outcome))
+begin select raise(abort, 'row is final: an attempt ends once'); end;
 
 create trigger tool_call_attempts_kept before delete on tool_call_attempts
 begin select raise(abort, 'row is final: an attempt is never deleted'); end;

@@ -1,0 +1,140 @@
+// counterfoil inbox, and inbox show
+import type { Command } from 'commander'
+import { systemClock } from '../../clock.ts'
+import * as limits from '../../model/limits.ts'
+import type { Item } from '../../model/records.ts'
+import type { Counterfoil } from '../../open.ts'
+import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
+import { decideLines, itemLines, lookAt } from '../item.ts'
+import { renderTable } from '../table.ts'
+import { plural, relative } from '../text.ts'
+import { oneOf, suggestion, usageError, wholeNumber } from '../usage.ts'
+import { itemJson, itemViewJson } from '../wire.ts'
+
+interface Options {
+  kind?: string
+  state?: string
+  run?: string
+  limit?: string
+  cursor?: string
+}
+
+const kinds = ['doubt', 'question'] as const
+const states = ['open', 'decided', 'closed'] as const
+
+const help = `
+A doubt is a call of which nobody can know whether it happened, or whose record
+cannot be matched or trusted. A question was asked by a workflow (ctx.ask).
+
+Examples:
+  counterfoil inbox                            what is open, oldest first
+  counterfoil inbox --kind doubt --run acme-1
+  counterfoil inbox show item_1f0c…            everything about one of them`
+
+const showHelp = `
+Shows the call, what is known of its attempts, and the commands to decide with.
+
+Example:
+  counterfoil inbox show item_1f0c5d3e9a7b2c4d6e8f`
+
+export function addInbox(program: Command): void {
+  const command = program
+    .command('inbox')
+    .description('list what waits for a person')
+    .option('--kind <kind>', 'only one kind: doubt or question')
+    .option('--state <state>', `${states.join(', ')} (open)`)
+    .option('--run <id>', 'only items of this run')
+    .option('--limit <n>', `at most so many (${limits.pageSize}; up to ${limits.pageSizeMax})`)
+    .option('--cursor <text>', 'go on where an earlier list ended')
+    .allowExcessArguments()
+    .addHelpText('after', help)
+    .action((options: Options) => {
+      checkNoArguments(command.args)
+      return listInbox(cliOf(command), options)
+    })
+  const show = command
+    .command('show <item>')
+    .description('show an item with all that is needed to decide it')
+    .addHelpText('after', showHelp)
+    .action((itemId: string) => showItem(cliOf(show), itemId))
+  addGlobals(command)
+  addGlobals(show)
+}
+
+function checkNoArguments([first]: readonly string[]): void {
+  if (first === undefined) return
+  if (first.startsWith('item_')) {
+    throw usageError(`inbox lists items; did you mean: inbox show ${first}?`)
+  }
+  throw usageError(`unknown command 'inbox ${first}'${suggestion(first, ['show'])}`)
+}
+
+async function listInbox(cli: Cli, options: Options): Promise<void> {
+  const state = oneOf('state', options.state ?? 'open', states)
+  const filter = {
+    state,
+    ...(options.kind === undefined ? {} : { kind: oneOf('kind', options.kind, kinds) }),
+    ...(options.run === undefined ? {} : { runId: options.run }),
+    ...(options.cursor === undefined ? {} : { cursor: options.cursor }),
+    countMax: wholeNumber('--limit', options.limit ?? `${limits.pageSize}`, limits.pageSizeMax),
+  }
+  const { items, next } = await withStore(cli, (cf) => cf.inbox.list(filter))
+  cli.out.data({ items: items.map(itemJson), next })
+  if (items.length === 0) {
+    const narrowed = options.kind ?? options.run ?? options.cursor
+    if (state !== 'open' || narrowed !== undefined) cli.out.text('No items like that.')
+    else cli.out.text('Nothing waits for a person.')
+    return
+  }
+  cli.out.text(...itemTable(cli, items))
+  const [first] = items
+  if (state === 'open' && first) {
+    cli.out.text('', 'Look at one, and decide it:', ...cli.again(2, 'inbox', 'show', first.itemId))
+  }
+  if (next !== null) cli.out.text('', 'More:', ...cli.again(2, ...again(options, next)))
+}
+
+function again(options: Options, cursor: string): string[] {
+  const kept = (['kind', 'state', 'run', 'limit'] as const).flatMap((name) => {
+    const value = options[name]
+    return value === undefined ? [] : [`--${name}`, value]
+  })
+  return ['inbox', ...kept, '--cursor', cursor]
+}
+
+function itemTable(cli: Cli, items: readonly Item[]): string[] {
+  const { colors, width } = cli.out
+  const now = systemClock.now()
+  const columns = [
+    { head: 'ITEM', yields: 3, keep: 'ends', least: 25 },
+    { head: 'RUN', yields: 2, keep: 'ends', least: 12 },
+    { head: 'WHAT', yields: 1, least: 12 },
+    { head: 'OPENED' },
+  ] as const
+  const rows = items.map((item) => [
+    item.itemId,
+    item.runId,
+    { text: item.title, paint: item.state === 'open' ? colors.yellow : colors.dim },
+    { text: relative(item.createdAt, now), paint: colors.dim },
+  ])
+  return renderTable(columns, rows, { width, paintHead: colors.bold })
+}
+
+async function showItem(cli: Cli, itemId: string): Promise<void> {
+  await withStore(cli, async (cf) => {
+    const look = await lookAt(cf, itemId)
+    cli.out.data(itemViewJson(look))
+    cli.out.text(...itemLines(cli, look), ...decideLines(cli, look.item))
+  })
+}
+
+/** Whether somebody is there to carry a run on. */
+export async function liveWorkers(cf: Counterfoil): Promise<number> {
+  const rows = await cf.store.workers()
+  return rows.filter((row) => row.diedAt === null && row.stoppedAt === null && !row.expired).length
+}
+
+export function workerLine(count: number): string {
+  if (count > 0) return `${plural(count, 'worker')} on this store will carry the run on.`
+  return 'No worker is on this store now: the run goes on as soon as one starts (counterfoil dev).'
+}

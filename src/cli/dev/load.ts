@@ -1,0 +1,60 @@
+// Finds the graphs that a user's file exports.
+import { existsSync } from 'node:fs'
+import { extname, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { CounterfoilError } from '../../model/errors.ts'
+import type { Graph } from '../../model/graph.ts'
+
+export async function loadGraphs(file: string): Promise<Graph[]> {
+  const path = resolve(file)
+  if (!existsSync(path)) throw notLoaded(`there is no file ${path}`)
+  const module = await load(path, file)
+  const exported = Object.entries(module)
+  const graphs = [...new Set(exported.flatMap(([, value]) => graphsIn(value)))]
+  if (graphs.length > 0) return graphs
+  const names = exported.map(([name]) => name).join(', ') || 'nothing'
+  throw new CounterfoilError(
+    'MODULE_WITHOUT_GRAPH',
+    `${path} exports ${names}, and none of it was made by workflow(); write: ` +
+      "export const outreach = workflow({ id: 'outreach@1.0.0', … })",
+    { details: { path } },
+  )
+}
+
+async function load(path: string, file: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const typescript = ['.ts', '.mts', '.cts'].includes(extname(path))
+    if (typescript && (code === 'ERR_UNKNOWN_FILE_EXTENSION' || error instanceof SyntaxError)) {
+      throw notLoaded(typescriptHelp(file), error)
+    }
+    throw notLoaded(`${path} cannot be imported: ${message ?? String(error)}`, error)
+  }
+}
+
+function typescriptHelp(file: string): string {
+  return (
+    `Node ${process.versions.node} cannot import TypeScript by itself. Run it through tsx: ` +
+    `npm install --save-dev tsx, then node --import tsx ${process.argv[1]} dev ${file}; or build ` +
+    'it to JavaScript, or use Node 22.18 or newer'
+  )
+}
+
+function notLoaded(message: string, cause?: unknown): CounterfoilError {
+  return new CounterfoilError('MODULE_NOT_LOADED', message, cause === undefined ? {} : { cause })
+}
+
+function graphsIn(value: unknown): Graph[] {
+  if (Array.isArray(value)) return value.flatMap(graphsIn)
+  return isGraph(value) ? [value] : []
+}
+
+// By its shape: the file may have made it with another copy of the package.
+function isGraph(value: unknown): value is Graph {
+  if (typeof value !== 'object' || value === null) return false
+  const { id, name, version, nodes, tools } = value as Partial<Record<keyof Graph, unknown>>
+  const named = [id, name, version].every((text) => typeof text === 'string')
+  return named && nodes instanceof Map && tools instanceof Map
+}

@@ -1,0 +1,153 @@
+// The rows as --json prints them: snake_case like the database, times in ISO with their zone, and the
+// JSON that users gave as it is.
+import type { Attempt, CallRecord, Decision, Event, Item, Run, Subject } from '../model/records.ts'
+import type { Sealed, WorkerRow } from '../store/store.ts'
+import type { ItemLook } from './item.ts'
+import { iso } from './text.ts'
+
+export function runJson(run: Run) {
+  const { waitingFor } = run
+  return {
+    run_id: run.runId,
+    namespace: run.namespace,
+    graph: run.graph,
+    version: run.version,
+    state: run.state,
+    node: run.node,
+    generation: run.generation,
+    visit: run.visit,
+    waiting_for: waitingFor && { ...waitingFor, since: iso(waitingFor.since) },
+    worker_id: run.workerId,
+    output: parsed(run.outputJson),
+    error: parsed(run.errorJson),
+    trace_id: run.traceId,
+    created_at: iso(run.createdAt),
+    updated_at: iso(run.updatedAt),
+  }
+}
+
+export function recordJson(record: Sealed<CallRecord>) {
+  return {
+    node_id: record.nodeId,
+    checkpoint_id: record.checkpointId,
+    tool_name: record.tool,
+    input_hash: record.inputHash,
+    occurrence: record.occurrence,
+    replay_class: record.replayClass,
+    idempotency_key: record.idempotencyKey,
+    status: record.status,
+    attempts: record.attempt,
+    seq: record.seq,
+    input: parsed(record.inputJson),
+    result: parsed(record.resultJson),
+    external_id: record.externalId,
+    error: parsed(record.errorJson),
+    unresolved: record.unresolved,
+    verifies: record.verifies,
+    worker_id: record.workerId,
+    created_at: iso(record.createdAt),
+    settled_at: iso(record.settledAt),
+    expires_at: iso(record.expiresAt),
+  }
+}
+
+export function eventJson(event: Event) {
+  return { at: iso(event.at), kind: event.kind, visit: event.visit, data: event.data }
+}
+
+export function decisionJson(decision: Decision) {
+  return {
+    decision_id: decision.decisionId,
+    item_id: decision.itemId,
+    run_id: decision.runId,
+    outcome: decision.outcome,
+    subject: subjectJson(decision.subject),
+    record: subjectJson(decision.record),
+    result: parsed(decision.resultJson),
+    by: decision.by,
+    reason: decision.why,
+    evidence: decision.evidence,
+    made_sure: decision.madeSure,
+    version: decision.version,
+    at: iso(decision.at),
+    used_by: decision.usedBy,
+    voided_at: iso(decision.voidedAt),
+  }
+}
+
+export function itemJson(item: Item) {
+  return {
+    item_id: item.itemId,
+    run_id: item.runId,
+    namespace: item.namespace,
+    kind: item.kind,
+    reason: item.reason,
+    state: item.state,
+    version: item.version,
+    queue: item.queue,
+    title: item.title,
+    created_at: iso(item.createdAt),
+    closed_at: iso(item.closedAt),
+    closed_by: item.closedBy,
+  }
+}
+
+export function itemViewJson({ item, workers, replayClass }: ItemLook) {
+  const { body, quietUntil } = item
+  return {
+    ...itemJson(item),
+    call: {
+      node: body.node,
+      subject: subjectJson(body.subject),
+      replay_class: replayClass,
+      input: body.input,
+      idempotency_key: body.idempotencyKey,
+      attempts: item.attempts.map((row) => attemptJson(row, row.diedAt, workers)),
+    },
+    error: body.error,
+    probe: body.probe,
+    unmatched: body.unmatched.map((call) => ({
+      ...subjectJson(call),
+      status: call.status,
+      input: call.input,
+      result: call.result,
+    })),
+    data: body.data,
+    outcomes: item.outcomes,
+    did_not_happen:
+      item.reason === 'unknown'
+        ? { from: iso(quietUntil), may_still_run: quietUntil === Number.POSITIVE_INFINITY }
+        : null,
+  }
+}
+
+function attemptJson(
+  attempt: Attempt,
+  diedAt: number | null,
+  workers: ReadonlyMap<string, WorkerRow>,
+) {
+  const worker = workers.get(attempt.workerId)
+  return {
+    attempt: attempt.attempt,
+    worker_id: attempt.workerId,
+    pid: worker?.pid ?? null,
+    host: worker?.host ?? null,
+    dispatched_at: iso(attempt.dispatchedAt),
+    ended_at: iso(attempt.endedAt),
+    outcome: attempt.outcome,
+    worker_died_at: iso(diedAt),
+    death_proof: worker?.deathProof ?? null,
+    outlives: attempt.outlives,
+    quiet_ms: attempt.quietMs,
+  }
+}
+
+function subjectJson(subject: Subject | null) {
+  if (subject === null) return null
+  const { tool, inputHash, occurrence, nth } = subject
+  return { tool_name: tool, input_hash: inputHash, occurrence, nth }
+}
+
+function parsed(json: string | null): unknown {
+  return json === null ? null : JSON.parse(json)
+}

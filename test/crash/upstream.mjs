@@ -1,0 +1,36 @@
+// The upstream, in a process of its own: counts effects in its own fsynced log. An unsafe effect happens
+// as often as it is asked for; a keyed one once for each key.
+import { appendFileSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { createServer } from 'node:http'
+
+const [, , path = 'effects.log', delay = '1'] = process.argv
+appendFileSync(path, '')
+const log = openSync(path, 'a')
+const byKey = new Map()
+let count = 0
+
+/** @param {{ tool: string, key: string | null, input: unknown, attemptId: string | null }} ask */
+function effect(ask) {
+  const known = ask.key === null ? undefined : byKey.get(`${ask.tool}/${ask.key}`)
+  const result = known ?? { id: `${ask.tool}-${++count}` }
+  if (ask.key !== null) byKey.set(`${ask.tool}/${ask.key}`, result)
+  writeSync(log, `${JSON.stringify({ ...ask, result, repeated: known !== undefined })}\n`)
+  fsyncSync(log)
+  return result
+}
+
+const server = createServer((request, response) => {
+  let body = ''
+  request.on('data', (chunk) => {
+    body += chunk
+  })
+  request.on('end', () => {
+    const result = effect(JSON.parse(body))
+    setTimeout(() => response.end(JSON.stringify(result)), Math.random() * Number(delay))
+  })
+})
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  process.stdout.write(`${typeof address === 'object' ? address?.port : ''}\n`)
+})
+process.on('disconnect', () => process.exit(0))

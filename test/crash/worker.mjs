@@ -1,0 +1,28 @@
+// A worker process that dies at its n-th failpoint, or works until nothing is left to do.
+// worker.mjs <store file> <upstream port> <die at: n, or 0> <run ids, by comma>
+import { open } from 'counterfoil'
+import { addFailpoints } from 'counterfoil/testing'
+import { makeWorkload } from './workload.mjs'
+
+const [, , file = '', port = '0', dieAt = '0', runIds = 'r1'] = process.argv
+let hits = 0
+/** @type {string[]} */
+const names = []
+
+function hit(/** @type {string} */ name) {
+  names.push(name)
+  // SIGKILL to oneself: no handler, no flush, no exit code of our own.
+  if (++hits === Number(dieAt)) process.kill(process.pid, 'SIGKILL')
+}
+
+const graph = makeWorkload(Number(port), hit)
+const cf = await open({ store: `sqlite:${file}`, graphs: [graph], settleMs: 60 })
+addFailpoints(cf.store, hit)
+const runs = await Promise.all(
+  runIds.split(',').map((runId) => cf.start(graph, { to: runId }, { runId })),
+)
+const worker = cf.worker({ concurrency: 20, pollMs: 10_000 })
+await worker.start()
+await Promise.all(runs.map((run) => run.until('completed', 'failed', 'waiting_human')))
+await cf.close()
+process.stdout.write(JSON.stringify({ hits, names }))

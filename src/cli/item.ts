@@ -112,7 +112,8 @@ function unmatchedLines(cli: Cli, item: ItemView): string[] {
 
 function probeWords(probe: string | null): string {
   if (probe === null) return 'none: the tool has no way to ask, or was not asked'
-  return `said ${probe}${probe === 'no' ? ', which proves nothing while bytes may be under way' : ''}`
+  const more = probe === 'no' ? ', which proves nothing while bytes may be under way' : ''
+  return `said ${probe}${more}`
 }
 
 function quietLines(cli: Cli, item: ItemView): string[] {
@@ -121,8 +122,8 @@ function quietLines(cli: Cli, item: ItemView): string[] {
   if (from === null) return []
   if (from === Number.POSITIVE_INFINITY) {
     const text =
-      'cannot be said yet: an attempt may still be running. It can once its worker is found dead or ' +
-      'reports its end, and the quiet time has passed.'
+      'cannot be said yet: an attempt may still be running. It can once its worker is found dead ' +
+      'or reports its end, and the quiet time has passed.'
     return field(cli, 'not sent?', `"It did not happen" ${text}`)
   }
   const text = from <= now ? `can be said since ${when(from, now)}.` : quietWords(from, now)
@@ -131,8 +132,8 @@ function quietLines(cli: Cli, item: ItemView): string[] {
 
 function quietWords(from: number, now: number): string {
   return (
-    `can be said from ${when(from, now)}: what was sent may arrive until then, though its sender is ` +
-    'gone. That time is an assumption about the network (quietMs of the tool), not a proof.'
+    `can be said from ${when(from, now)}: what was sent may arrive until then, though its sender ` +
+    'is gone. That time is an assumption about the network (quietMs of the tool), not a proof.'
   )
 }
 
@@ -141,7 +142,7 @@ export function recordName(subject: Omit<Subject, 'nth'>): string {
   return `${subject.tool}/${subject.inputHash.slice(0, 12)}/${subject.occurrence}`
 }
 
-/** The record of an item that is meant; the hash may be shortened. Null if none, or more than one. */
+/** The record that is meant; its hash may be shortened. Null if none, or more than one. */
 export function findRecord(item: ItemView, name: string): Subject | null {
   const found = item.body.unmatched.filter((call) => {
     const [occurrence, hash = '', ...tool] = name.split('/').reverse()

@@ -1,10 +1,9 @@
 // A table that fits: columns that may shrink do, first those that were declared to; nothing wraps.
-import Table from 'cli-table3'
 import { clean, clip, widthOf } from './text.ts'
 
 export interface Column {
   readonly head: string
-  /** Who gives way first when it is too wide: 1 before 2. Without it, only when all else is at its least. */
+  /** Who gives way first when it is too wide: 1 before 2; without it, last. */
   readonly yields?: number
   /** An id keeps its two ends, other text its beginning. */
   readonly keep?: 'ends' | 'start'
@@ -17,11 +16,6 @@ export interface Cell {
 }
 
 const gap = 2
-const empty = {
-  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
-  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
-  ...{ left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '' },
-}
 
 export function renderTable(
   columns: readonly Column[],
@@ -32,25 +26,17 @@ export function renderTable(
   const widths = widthsFor(columns, cells, options.width)
   const cut = (text: string, index: number) =>
     clip(text, widths[index] ?? 0, columns[index]?.keep ?? 'start')
-  const paintHead = options.paintHead ?? ((text) => text)
-  const table = new Table({
-    chars: empty,
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-    colWidths: widths.map((width, index) => (index < widths.length - 1 ? width + gap : width)),
-  })
-  table.push(columns.map(({ head }, index) => paintHead(cut(head, index))))
-  for (const row of cells) {
-    table.push(
-      row.map(({ text, paint }, index) => {
+  const paintHead = options.paintHead ?? ((text: string) => text)
+  const line = (row: readonly Cell[]) =>
+    row
+      .map(({ text, paint }, index) => {
         const shown = cut(text, index)
-        return paint ? paint(shown) : shown
-      }),
-    )
-  }
-  return table
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd())
+        const blank = ' '.repeat((widths[index] ?? 0) - widthOf(shown))
+        return `${paint ? paint(shown) : shown}${blank}`
+      })
+      .join(' '.repeat(gap))
+      .trimEnd()
+  return [line(columns.map(({ head }) => ({ text: head, paint: paintHead }))), ...cells.map(line)]
 }
 
 function cellOf(cell: Cell | string): Cell {

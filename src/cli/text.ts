@@ -1,4 +1,5 @@
-// Text for a terminal: cleaned of what could move the cursor, cut to a width, times as people say them.
+// Text for a terminal: cleaned of what could move the cursor, cut to a width, times as people say
+// them.
 
 // Titles and inputs come from models and strangers: a control character could rewrite what an
 // operator sees, and a change of direction could reverse it.
@@ -16,14 +17,20 @@ function hex(code: number): string {
 }
 
 const segments = new Intl.Segmenter('en', { granularity: 'grapheme' })
-const wide =
-  /^(?:\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}|[\u3000-\u303f\uff01-\uff60])/u
+const scripts = ['Han', 'Hiragana', 'Katakana', 'Hangul'].map((name) => `\\p{Script=${name}}`)
+const wide = new RegExp(
+  `^[${scripts.join('')}\\p{Emoji_Presentation}\\u3000-\\u303f\\uff01-\\uff60]`,
+  'u',
+)
+const halfWidth = /^[\uff61-\uffdc]/
 
 /** How many columns a terminal needs for it. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
-  for (const { segment } of segments.segment(text)) width += wide.test(segment) ? 2 : 1
+  for (const { segment } of segments.segment(text)) {
+    width += wide.test(segment) && !halfWidth.test(segment) ? 2 : 1
+  }
   return width
 }
 

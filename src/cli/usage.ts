@@ -33,9 +33,9 @@ export function nearest(text: string, words: readonly string[]): string | null {
     .map((word) => ({ word, slips: distance(given, word.toLowerCase()) }))
     .sort((a, b) => a.slips - b.slips)
   const [best] = ranked
-  if (best === undefined) return null
-  const begins = given.length >= 3 && best.word.toLowerCase().startsWith(given)
-  return begins || best.slips <= Math.max(1, Math.floor(best.word.length / 3)) ? best.word : null
+  if (best && best.slips <= Math.max(1, Math.floor(best.word.length / 3))) return best.word
+  const begins = words.filter((word) => word.toLowerCase().startsWith(given))
+  return given.length >= 3 && begins.length === 1 ? (begins[0] ?? null) : null
 }
 
 /** Insertions, removals, exchanges and swaps of neighbours between two words. */

@@ -1,5 +1,5 @@
-// The rows as --json prints them: snake_case like the database, times in ISO with their zone, and the
-// JSON that users gave as it is.
+// The rows as --json prints them: snake_case like the database, times in ISO with their zone, and
+// the JSON that users gave as it is.
 import type { Attempt, CallRecord, Decision, Event, Item, Run, Subject } from '../model/records.ts'
 import type { Sealed, WorkerRow } from '../store/store.ts'
 import type { ItemLook } from './item.ts'

@@ -139,9 +139,14 @@ export class RunLog {
 
   /** Calls `fn` when everything appended so far is acknowledged, or `onLost` if the run is lost first. */
   durable(fn: () => void, onLost: () => void = () => {}): void {
+    this.watch(fn, onLost)
+    this.flush()
+  }
+
+  /** The same without asking for it to be written now. */
+  watch(fn: () => void, onLost: () => void): void {
     if (this.lost) return onLost()
     this.waiters.push({ at: this.appended, fn, onLost })
-    this.flush()
   }
 
   /** Everything so far together with a change of the run row; a park passes the arrivals it has seen. */

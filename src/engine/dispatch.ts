@@ -158,8 +158,11 @@ export class Dispatch {
     const late = (end: AttemptEnd) => void reportEvidence(visit, attempt, end)
     this.run(call, inputOf(call), live, late).then((end) => {
       visit.inflight--
-      if (visit.log.lost) return void reportEvidence(visit, attempt, end)
+      if (visit.log.lost) return late(end)
       this.ended(call, record, attempt, end)
+      // The run may be somebody else's by now, and the commit refused: what is known is still reported.
+      const timedOut = end.outcome === 'unknown' && end.running
+      if (!timedOut) visit.log.watch(() => {}, () => late(end))
       visit.touch()
     })
   }

@@ -12,7 +12,10 @@ const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
   evidence: ['evidence', 'attempts', 'items', 'decisions', 'events', 'run'],
 }
 
-export function checkChanges(run: Run, by: Authority | 'holder', changes: Changes): void {
+/** What a change is judged by. */
+export type Target = Pick<Run, 'namespace' | 'runId' | 'state'>
+
+export function checkChanges(run: Target, by: Authority | 'holder', changes: Changes): void {
   for (const key of Object.keys(changes) as (keyof Changes)[]) {
     if (changes[key] !== undefined && !allowed[by].includes(key)) {
       throw refused(run, `a ${by} may not write ${key}`)
@@ -34,7 +37,7 @@ export function checkChanges(run: Run, by: Authority | 'holder', changes: Change
   if (next !== undefined && next !== run.state) checkTransition(run.runId, run.state, next)
 }
 
-function checkEvidence(run: Run, changes: Changes): void {
+function checkEvidence(run: Target, changes: Changes): void {
   if (changes.attempts?.some((attempt) => attempt.endedAt === null)) {
     throw refused(run, 'evidence may end an attempt, not begin one')
   }
@@ -59,7 +62,7 @@ function rowsOf(changes: Changes): RunRef[] {
   return changes.checkpoint ? [...rows, changes.checkpoint] : rows
 }
 
-function refused(run: Run, why: string): CounterfoilError {
+function refused(run: Target, why: string): CounterfoilError {
   return new CounterfoilError('WRITE_REFUSED', `run ${run.runId}: write refused: ${why}`)
 }
 

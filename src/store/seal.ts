@@ -1,6 +1,6 @@
 // MACs over intents, receipts, evidence, grants and decisions. A row that does not verify is never
 // trusted: its call goes to a person. Keys have ids, so that old rows verify after a rotation.
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { CallRecord, Decision, Evidence } from '../model/records.ts'
 
 export interface Key {
@@ -41,8 +41,27 @@ export function createSealer(keys: readonly Key[]): Sealer {
   }
 }
 
+// HMAC-SHA-256 by two one-shot hashes: on the way of every call, and half the price of a Hmac object.
 function sign(key: Key, text: string): string {
-  return createHmac('sha256', key.secret).update(text).digest('base64url')
+  const { inner, outer } = padsOf(key)
+  const first = hash('sha256', Buffer.concat([inner, Buffer.from(text)]), 'buffer')
+  return hash('sha256', Buffer.concat([outer, first]), 'base64url')
+}
+
+const blockBytes = 64
+const pads = new WeakMap<Key, { inner: Buffer; outer: Buffer }>()
+
+function padsOf(key: Key): { inner: Buffer; outer: Buffer } {
+  const known = pads.get(key)
+  if (known) return known
+  const block = Buffer.alloc(blockBytes)
+  const { secret } = key
+  const short = secret.length > blockBytes ? hash('sha256', secret, 'buffer') : secret
+  short.copy(block)
+  const xor = (mask: number) => Buffer.from(block.map((byte) => byte ^ mask))
+  const made = { inner: xor(0x36), outer: xor(0x5c) }
+  pads.set(key, made)
+  return made
 }
 
 // Every field in a fixed order; JSON keeps the borders between them unforgeable.

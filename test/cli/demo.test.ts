@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder, isAlive, json, misfits, run, start } from './harness.ts'
 
-test('C2, C5, L1, I9 killed after the e-mail was taken: 1 mail and a question, not 2 mails', async () => {
+test('C2, C5, L1, I9 killed after the e-mail was taken: 1 mail and an item, not 2', async () => {
   const data = join(folder(), 'demo')
   const end = await json(['demo', '--auto', '--data', data])
   expect(end.mails).toEqual({ naive: 2, counterfoil: 1 })

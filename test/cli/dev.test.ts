@@ -1,4 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
@@ -85,7 +85,6 @@ test('dev tells of items as they open; with --json a document a line', async () 
 })
 
 test('I7 Ctrl-C lets a call under way finish and be recorded; a second one does not', async () => {
-  const { readFileSync } = await import('node:fs')
   for (const patient of [true, false]) {
     const place = folder()
     const store = `sqlite:${join(place, 'runs.db')}`
@@ -125,11 +124,12 @@ test('what dev cannot use is refused with the way to do it', async () => {
     [[module(), '--start', 'quick', '--input', '{a:1}'], 2, /JSON_INVALID/],
     [[module(), '--input', '{}'], 2, /belong to --start/],
   ]
-  for (const [args, code, says] of cases) {
+  const check = async ([args, code, says]: [string[], number, RegExp]) => {
     const ended = await run(['dev', ...args, ...store])
     expect({ args, code: ended.code }).toEqual({ args, code })
     expect(ended.stderr).toMatch(says)
   }
+  await Promise.all(cases.map(check))
 })
 
 test('I12 a copied store is not worked on until it is adopted', async () => {

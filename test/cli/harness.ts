@@ -169,9 +169,9 @@ export async function openItem(store: string, runId: string): Promise<string> {
   return items[0].item_id
 }
 
-const escape = String.fromCharCode(27)
+const escapeCode = String.fromCharCode(27)
 
 /** What a terminal of 80 columns would not show as it is. */
 export function misfits(text: string): string[] {
-  return text.split('\n').filter((line) => [...line].length > 80 || line.includes(escape))
+  return text.split('\n').filter((line) => [...line].length > 80 || line.includes(escapeCode))
 }

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { folder, json, misfits, openItem, prepare, run } from './harness.ts'
 
@@ -26,7 +27,7 @@ test('what strangers wrote cannot move the cursor', async () => {
   )
   const text = pages.map(({ stdout }) => stdout).join('')
   expect(text).toContain('no luck\\u001b[2J')
-  expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+  expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u)
 })
 
 test('runs filters by state and graph, and pages by cursor', async () => {
@@ -71,7 +72,7 @@ test('run show tells what a run waits for, and shows its ledger', async () => {
   expect(shown).not.toHaveProperty('events')
 })
 
-test('G1 inbox show has all that an operator needs to decide a call nobody knows about', async () => {
+test('G1 inbox show has all that is needed to decide a call nobody knows about', async () => {
   const { store } = await prepare()
   const list = await run(['inbox', '--store', store])
   expect(list.stdout).toMatch(/item_\w{20} +lost +send_email: did it happen\?/)
@@ -111,11 +112,11 @@ test('a store that is not there is named, and not made', async () => {
     ['decide', 'x', 'abandon', '--reason', 'y', '--yes'],
     ['store', 'adopt', '--reason', 'y'],
   ]
-  for (const args of commands) {
-    const { code, stderr, stdout } = await run([...args, '--store', `sqlite:${path}`])
-    expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' })
+  const store = ['--store', `sqlite:${path}`]
+  const ends = await Promise.all(commands.map((args) => run([...args, ...store])))
+  for (const { code, stderr, stdout } of ends) {
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^error: there is no store at .*none\.db; .*STORE_NOT_FOUND/)
   }
-  const { readdirSync } = await import('node:fs')
   expect(readdirSync(path.replace('/none.db', ''))).toEqual([])
 })

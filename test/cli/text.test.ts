@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { renderTable } from '../../src/cli/table.ts'
@@ -79,8 +80,7 @@ describe('times as people say them', () => {
   })
 })
 
-test('a word for a shell is what it was when the shell has read it', async () => {
-  const { execFileSync } = await import('node:child_process')
+test('a word for a shell is what it was when the shell has read it', () => {
   const words = ["it's", '{"a": 1}', 'plain-1', '$HOME `x` \\', 'a b', '…']
   const line = `printf '%s\\n' ${words.map(shellWord).join(' ')}`
   expect(execFileSync('sh', ['-c', line], { encoding: 'utf8' })).toBe(`${words.join('\n')}\n`)

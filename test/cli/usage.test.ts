@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { folder, misfits, prepare, run } from './harness.ts'
+import { bin, folder, misfits, prepare, run } from './harness.ts'
 
 describe('a slip of the finger gets a suggestion and exit code 2', () => {
   test.each([
@@ -29,15 +30,17 @@ describe('a slip of the finger gets a suggestion and exit code 2', () => {
 test('with --json every answer and every error is one document', async () => {
   const { store } = await prepare()
   const good = [['runs'], ['run', 'show', 'lost', '--events'], ['inbox'], ['inbox', '--json']]
-  for (const args of good) {
-    const { stdout, stderr, code } = await run([...args, '--json', '--store', store])
-    expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
+  const goodEnds = await Promise.all(good.map((args) => run([...args, '--json', '--store', store])))
+  for (const { stdout, stderr, code } of goodEnds) {
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(typeof JSON.parse(stdout)).toBe('object')
   }
   const bad = [[], ['rusn'], ['runs', '--nope'], ['run', 'show', 'x'], ['inbox', 'show', 'x']]
-  for (const args of bad) {
-    const { stdout, stderr, code } = await run([...args, '--json'], { COUNTERFOIL_STORE: store })
-    expect({ args, stdout, failed: code !== 0 }).toEqual({ args, stdout: '', failed: true })
+  const badEnds = await Promise.all(
+    bad.map((args) => run([...args, '--json'], { COUNTERFOIL_STORE: store })),
+  )
+  for (const { stdout, stderr, code } of badEnds) {
+    expect({ stdout, failed: code !== 0 }).toEqual({ stdout: '', failed: true })
     const { error } = JSON.parse(stderr)
     expect(error).toMatchObject({ docs: `docs/errors/${error.code}.md` })
     expect(error.message).toBeTypeOf('string')
@@ -64,9 +67,9 @@ test('global options are understood before and after the command', async () => {
 test('help teaches, fits, and names the exit codes', async () => {
   const commands = [[], ['demo'], ['dev'], ['runs'], ['run'], ['run', 'show'], ['inbox']]
   commands.push(['inbox', 'show'], ['decide'], ['store'], ['store', 'adopt'])
-  for (const command of commands) {
-    const { code, stdout, stderr } = await run([...command, '--help'])
-    expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' })
+  const pages = await Promise.all(commands.map((command) => run([...command, '--help'])))
+  for (const { code, stdout, stderr } of pages) {
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/Examples?:|Begin with:/)
     expect(misfits(stdout)).toEqual([])
   }
@@ -84,8 +87,6 @@ test('--version prints the version of the package', async () => {
 })
 
 test('a reader that has seen enough is no failure', async () => {
-  const { execFileSync } = await import('node:child_process')
-  const { bin } = await import('./harness.ts')
   const { store } = await prepare()
   const command = `"${process.execPath}" "${bin}" runs --store "${store}" | head -n 1`
   const shell = ['-c', `set -o pipefail; ${command}`]
@@ -93,7 +94,6 @@ test('a reader that has seen enough is no failure', async () => {
 })
 
 test('a file that is no store is left alone', async () => {
-  const { writeFileSync } = await import('node:fs')
   const path = `${folder()}/empty.db`
   writeFileSync(path, '')
   const { code, stderr } = await run(['runs', '--store', `sqlite:${path}`])

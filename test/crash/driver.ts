@@ -36,7 +36,7 @@ export class Site {
   falseDoubts = 0
   decisions = 0
   private readonly upstream: ChildProcess
-  private port = ''
+  port = ''
 
   private constructor(delayMs: number) {
     this.upstream = spawn(process.execPath, [script('upstream.mjs'), this.log, String(delayMs)], {

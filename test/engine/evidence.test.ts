@@ -66,11 +66,11 @@ test('I11 a late receipt while the new holder is still at work is not overlooked
   const { lab, t } = await takenOver({}, false)
   const slow = fake(lab, 'slow', 'pure', { ms: 8_000 })
   const both = flow([t.tool, slow.tool], async (ctx) => {
-    const all = await Promise.all([ctx.call(t.tool, 1), ctx.call(slow.tool, 1)])
+    const all = await Promise.all([ctx.call(slow.tool, 1), ctx.call(t.tool, 1)])
     return all.map((each) => each.id)
   })
   expect(await lab.process(both, null, { notDead: true })).toBe('ended')
-  expect(await lab.output()).toEqual(['t1', 'slow1'])
+  expect(await lab.output()).toEqual(['slow1', 't1'])
   expect(t.sent).toHaveLength(1)
   expect(await lab.items()).toEqual([])
 })

@@ -1,5 +1,5 @@
-// What a person may decide (E2, DESIGN §3 "Decisions"), over hand-made views of a run. The tests of I5
-// put the clock where the rule turns over: one millisecond before, and on the moment.
+// What a person may decide (E2, DESIGN §3 "Decisions"), over hand-made views of a run. The tests of
+// I5 put the clock where the rule turns over: one millisecond before, and on the moment.
 import { describe, expect, test } from 'vitest'
 import { type DecideRequest, type DecideView, decide, outcomesOf } from '../../src/model/decide.ts'
 import type { CounterfoilError } from '../../src/model/errors.ts'
@@ -156,7 +156,7 @@ describe('I5 when it may be said that a call did not happen', () => {
     }
   })
 
-  test('I5 its worker is dead: quietMs after the death; the death of another proves nothing', () => {
+  test('I5 its worker is dead: quietMs after the death; another death proves nothing', () => {
     turnsAt(9_000 + quietMs, { attempts: [attempt()], deaths: new Map([['w_1', 9_000]]) })
     const another = { attempts: [attempt()], deaths: new Map([['w_2', 9_000]]) }
     expect(refusal(ask('did_not_happen'), another).code).toBe('DECISION_TOO_EARLY')

@@ -173,7 +173,7 @@ describe('I11 it closes an undecided doubt of that same attempt', () => {
     expect(changes.items).toEqual([])
   })
 
-  test('I10 I11 a park under way must not overlook it: the arrival is raised without an item', () => {
+  test('I10 I11 a park under way must not overlook it: an arrival, without an item', () => {
     for (const outcome of all) {
       const pending = view({ run: running, records: [record()], items: [] })
       const changes = applied(pending, evidence(1, { outcome }))
@@ -277,8 +277,8 @@ describe('I11 after any other decision it is a conflict, on record', () => {
   })
 })
 
-// What follows is I11 too, and the code does not hold it yet: each of these turns red, and loses its
-// `fails`, on the day it does.
+// What follows is I11 too, and the code does not hold it yet: each of these turns red, and loses
+// its `fails`, on the day it does.
 describe('I11 gaps', () => {
   const granted = decision('d1', { usedBy: `0#1/${key}/2` })
   const ruledOut = nth(1, { outcome: 'unknown', endedAt: 1 })
@@ -304,7 +304,7 @@ describe('I11 gaps', () => {
     expect(changes.run).toEqual(wakes)
   })
 
-  test.fails('I11 an earlier attempt of a keyed call that landed ends the doubt of the last one', () => {
+  test.fails('I11 a keyed call whose first attempt landed is no doubt any more', () => {
     const keyed = record(1, { status: 'in_doubt', replayClass: 'idempotent_with_key', attempt: 3 })
     const attempts = [nth(1), nth(2), nth(3)]
     const changes = applied(view({ records: [keyed], attempts, items: [itemAt(3)] }))
@@ -312,7 +312,7 @@ describe('I11 gaps', () => {
     expect(changes.run).toEqual(wakes)
   })
 
-  test.fails('I11 G2 the refusal of the one attempt that was unknown ends the doubt of a later one', () => {
+  test.fails('I11 G2 a refusal of the one unknown attempt ends the doubt of a later one', () => {
     const keyed = record(1, { status: 'in_doubt', replayClass: 'idempotent_with_key', attempt: 2 })
     const attempts = [nth(1), nth(2, { outcome: 'refused', endedAt: 2 })]
     const now = view({ records: [keyed], attempts, items: [itemAt(2)] })

@@ -68,7 +68,7 @@ describe('D1 run states', () => {
     }
   })
 
-  test('D1 random walks: every step taken is legal, every other one is refused and changes nothing', () => {
+  test('D1 random walks: every step taken is legal, every other one is refused', () => {
     const walk = fc.array(state, { minLength: 1, maxLength: 60 })
     fc.assert(
       fc.property(walk, (wanted) => {

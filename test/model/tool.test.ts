@@ -1,5 +1,5 @@
-// Registration: every wrong use of a class or a key is refused at once, by the tool's name, with words
-// that say what to do. The types refuse most of it too; here the caller is JavaScript.
+// Registration: every wrong use of a class or a key is refused at once, by the tool's name, with
+// words that say what to do. The types refuse most of it too; here the caller is JavaScript.
 import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
@@ -241,7 +241,7 @@ describe('A1 names of tools', () => {
 describe('A1 defaults and limits', () => {
   const most = 2 ** 31 - 1
 
-  test('A1 what is not said has a default; the quiet time is the timeout, at least a minute', () => {
+  test('A1 what is not said has a default; the quiet time is at least a minute', () => {
     const { rules } = anyTool(unsafe)
     expect(rules).toMatchObject({
       timeoutMs: 30_000,

@@ -1,5 +1,5 @@
-// DESIGN §3 as data, transcribed from the page and not from the code, and compared with `verdict` over
-// the whole product of its inputs. The first row that fits is the one that is expected.
+// DESIGN §3 as data, transcribed from the page and not from the code, and compared with `verdict`
+// over the whole product of its inputs. The first row that fits is the one that is expected.
 import { describe, expect, test } from 'vitest'
 import type { CallStatus } from '../../src/model/records.ts'
 import { replayClasses, stricter } from '../../src/model/tool.ts'
@@ -37,8 +37,8 @@ const nothing = { recorded: 'nothing' } as const
 const some = [1, 2]
 const noYes = ['none', 'no', 'unknown'] as const
 
-// 3 classes × unmatched × quiet × unresolved (8) × 5 probes = 120 situations of an undecided call, with
-// nothing recorded or with one of 4 statuses × verifies × 3 counts of attempts × 2 windows × 3 callbacks.
+// 3 classes × unmatched × quiet × unresolved (8) × 5 probes = 120 situations of an undecided call,
+// with nothing recorded, or 4 statuses × verifies × 3 counts of attempts × 2 windows × 3 callbacks.
 const table: readonly Row[] = [
   { says: 'a decision | any | obey it', when: { decided: true }, expected: 'obey', count: 17_400 },
 
@@ -216,7 +216,7 @@ function spell(said: Verdict): string {
 const combinations = product()
 const judged = combinations.map((facts) => ({ facts, said: spell(verdict(knownOf(facts))) }))
 
-/** The combinations, of those described, whose verdict is not one of these; the first few say enough. */
+/** The combinations, of those described, whose verdict is not one of these; a few say enough. */
 function unless(described: (facts: Facts) => boolean, ...allowed: string[]) {
   const all = judged.filter(({ facts }) => described(facts))
   expect(all.length).toBeGreaterThan(0)
@@ -292,7 +292,7 @@ describe('C1 what must never be, over the whole product', () => {
     expect(among(sent, ...sends)).toEqual([])
   })
 
-  test('C1 a result is returned only from a committed record, an error thrown only from a failed', () => {
+  test('C1 only a committed record is returned, and only a failed one thrown', () => {
     expect(among((f) => f.recorded !== 'committed', 'return')).toEqual([])
     expect(among((f) => f.recorded !== 'failed', 'throw')).toEqual([])
   })
@@ -324,7 +324,7 @@ describe('C1 what must never be, over the whole product', () => {
     expect(among((f) => !f.decided, 'obey')).toEqual([])
   })
 
-  test('C1 G1 a probe is asked before a doubt, and its yes makes a receipt, never a second send', () => {
+  test('C1 G1 a probe is asked before a doubt, and its yes is never a second send', () => {
     const open = (f: Facts) =>
       f.recorded === 'pending' && f.verifies && f.class !== 'pure' && f.unknownAttempts > 0
     expect(among((f) => open(f) && f.probe === 'unasked', ...doubts, ...sends)).toEqual([])

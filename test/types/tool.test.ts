@@ -1,6 +1,6 @@
-// What the type checker refuses in a tool, beside what it accepts and differs from it in one thing only.
-// `npx tsc --noEmit` checks the lines marked as errors; vitest runs them, and registration refuses the
-// same. A mark over a line that has become legal is itself an error.
+// What the type checker refuses in a tool, beside what it accepts and differs from it in one thing.
+// `npx tsc --noEmit` checks the lines marked as errors; vitest runs them, and registration refuses
+// the same. A mark over a line that has become legal is itself an error.
 import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, expectTypeOf, test } from 'vitest'

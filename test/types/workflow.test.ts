@@ -1,5 +1,5 @@
-// What the type checker knows inside a workflow, and of its run. Nothing here is executed but where a
-// test says so: `typesOnly` takes the function and never calls it.
+// What the type checker knows inside a workflow, and of its run. Little of it is executed:
+// `typesOnly` takes a function and never calls it.
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import {

@@ -1,5 +1,4 @@
 // counterfoil decide
-import { confirm, isCancel } from '@clack/prompts'
 import type { Command } from 'commander'
 import type { ItemView } from '../../client/inbox.ts'
 import type { DecideRequest } from '../../model/decide.ts'
@@ -111,6 +110,7 @@ async function seenVersion(
   const { version } = look.item
   if (of.options.yes === true || !cli.interactive) return version
   cli.out.text(...itemLines(cli, look), '')
+  const { confirm, isCancel } = await import('@clack/prompts')
   const sure = await confirm({ message: `Decide "${of.outcome}"?`, initialValue: false })
   return isCancel(sure) || !sure ? null : version
 }

@@ -1,7 +1,6 @@
 // counterfoil demo
 import type { Command } from 'commander'
 import { addGlobals, cliOf } from '../cli.ts'
-import { runDemo } from '../demo/demo.ts'
 
 const help = `
 An agent reads context, plans, sends an e-mail, waits for approval and files an
@@ -22,6 +21,11 @@ export function addDemo(program: Command): void {
     .option('--auto', 'ask nothing: decide by what is in the outbox')
     .option('--data <dir>', 'an empty folder for everything it writes (a fresh one)')
     .addHelpText('after', help)
-    .action((options: { auto?: boolean; data?: string }) => runDemo(cliOf(command), options))
+    .action(async (options: { auto?: boolean; data?: string }) => {
+      // Loaded when it is wanted: it is half of the program, and no other command should wait for
+      // it.
+      const { runDemo } = await import('../demo/demo.ts')
+      await runDemo(cliOf(command), options)
+    })
   addGlobals(command, { store: false })
 }

@@ -8,7 +8,7 @@ import type { Worker } from '../../worker/worker.ts'
 import { addGlobals, type Cli, cliOf, withCounterfoil } from '../cli.ts'
 import { loadGraphs } from '../dev/load.ts'
 import { type Happening, Watcher } from '../dev/watch.ts'
-import { clean, clip, iso, plural } from '../text.ts'
+import { clean, clip, iso, plural, wrap } from '../text.ts'
 import { nearest, parseJson, usageError, wholeNumber } from '../usage.ts'
 
 interface Options {
@@ -90,8 +90,9 @@ function greet(
   }
   const { colors } = cli.out
   cli.out.text(
-    `Worker ${worker.id} (pid ${process.pid}) on ${cf.store.url}`,
-    `${plural(graphs.length, 'graph')}: ${ids.join(', ')}`,
+    `Worker ${worker.id} (pid ${process.pid})`,
+    `Store ${cf.store.url}`,
+    ...wrap(`${plural(graphs.length, 'graph')}: ${ids.join(', ')}`, cli.out.width),
     colors.dim('Ctrl-C drains and ends; a second one ends at once.'),
   )
   if (waiting > 0) {

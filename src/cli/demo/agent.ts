@@ -1,5 +1,5 @@
-// The demo's agent: read context, plan, send an e-mail, wait for approval, commit. What each step is
-// allowed on a replay is said by its class, and nowhere else.
+// The demo's agent: read context, plan, send an e-mail, wait for approval, commit. What each step
+// is allowed on a replay is said by its class, and nowhere else.
 import { tool, workflow } from '../../index.ts'
 import { object } from './schema.ts'
 import { fileOrder, ownFolder, planOrder, readContext, sendEmail } from './world.ts'

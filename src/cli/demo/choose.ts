@@ -61,8 +61,8 @@ async function askWhetherSure(
   const now = systemClock.now()
   if (now >= until) return false
   const why =
-    `"${outcome}" is locked for now; it opens ${relative(until, now)}. The worker is dead, but what ` +
-    'it sent may still be under way: said too early, the e-mail could go out twice.'
+    `"${outcome}" is locked for now; it opens ${relative(until, now)}. The worker is dead, but ` +
+    'what it sent may still be under way: said too early, the e-mail could go out twice.'
   stage.cli.out.text(...wrap(why, stage.cli.out.width))
   const sure = await confirm({
     message: 'State on record, under your name, that you have made sure?',

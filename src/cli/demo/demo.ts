@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { type Cli, pasteable } from '../cli.ts'
 import { shellWord, wrap } from '../text.ts'
+import type { Choice } from './choose.ts'
 import { type CounterfoilEnd, counterfoilStory } from './counterfoil-story.ts'
 import { type PlainEnd, plainStory } from './plain-story.ts'
 import { must, Stage } from './stage.ts'
@@ -58,7 +59,7 @@ function summarise(stage: Stage, plain: PlainEnd, end: CounterfoilEnd): void {
       { engine: 'counterfoil', ...end.kill },
     ],
     takeover_ms: end.takeoverMs,
-    decision: end.choice,
+    decision: end.choice && choiceJson(end.choice),
     run: { run_id: end.runId, state: end.state, output: end.output },
     processes: stage.children.pids,
     folder,
@@ -73,6 +74,10 @@ function summarise(stage: Stage, plain: PlainEnd, end: CounterfoilEnd): void {
     '',
   )
   if (!out.json) out.text(...nextSteps(stage, end))
+}
+
+function choiceJson({ outcome, by, reason, madeSure }: Choice) {
+  return { outcome, by, reason, made_sure: madeSure }
 }
 
 /** Commands for the eager, with the real paths. */

@@ -1,6 +1,6 @@
-// A process of its own: a mail server that appends every e-mail it takes to its outbox, syncs it, tells
-// the demo that it has, and only then answers. The answer takes a while, as answers over a network do:
-// that is the gap in which the demo kills the sender.
+// A process of its own: a mail server that appends every e-mail it takes to its outbox, syncs it,
+// tells the demo that it has, and only then answers. The answer takes a while, as answers over a
+// network do: that is the gap in which the demo kills the sender.
 import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,8 +9,8 @@ import { tellDemo } from './message.ts'
 import { appendSynced, mailUrlFile, outboxOf, ownFolder } from './world.ts'
 
 const answerMs = 300
-// The first answer is slower still, so that the kill lands in the gap on a busy machine too; a sender
-// that is dead by then is not waited for.
+// The first answer is slower still, so that the kill lands in the gap on a busy machine too; a
+// sender that is dead by then is not waited for.
 const firstAnswerMs = 5_000
 
 const folder = ownFolder()

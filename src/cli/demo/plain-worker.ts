@@ -1,6 +1,6 @@
-// A process of its own: plain checkpoint replay, the engine that most agents begin with. It saves its
-// state after each step and, started again, goes on with the first step that is not in it. A step that
-// was done and not yet saved is done again: nothing says that it was ever begun.
+// A process of its own: plain checkpoint replay, the engine that most agents begin with. It saves
+// its state after each step and, started again, goes on with the first step that is not in it. A
+// step that was done and not yet saved is done again: nothing says that it was ever begun.
 import {
   closeSync,
   existsSync,

@@ -1,4 +1,5 @@
-// What both stories share: the folder, the children, the clock on the wall, and the words on the screen.
+// What both stories share: the folder, the children, the clock on the wall, and the words on the
+// screen.
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -111,7 +112,7 @@ export async function startMailServer(stage: Stage, folder: string): Promise<Chi
   return server
 }
 
-/** The moment that both stories are about: taken by the mail server, not yet known to the sender. */
+/** The moment both stories are about: taken by the mail server, not yet known to the sender. */
 export async function killAfterAccept(
   stage: Stage,
   server: Child,

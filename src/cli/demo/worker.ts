@@ -1,5 +1,5 @@
-// A process of its own: a Counterfoil worker that carries the demo's agent. It knows nothing of kills,
-// and nothing of the worker before it: a start and a resume are the same.
+// A process of its own: a Counterfoil worker that carries the demo's agent. It knows nothing of
+// kills, and nothing of the worker before it: a start and a resume are the same.
 import { open } from '../../index.ts'
 import { outreach } from './agent.ts'
 import { tellDemo } from './message.ts'

@@ -1,6 +1,6 @@
-// What the demo's agents do to the world, which is a folder: the address of the mail server, its outbox,
-// and the orders. Both engines use the same functions, so that they differ in nothing but what they
-// remember.
+// What the demo's agents do to the world, which is a folder: the address of the mail server, its
+// outbox, and the orders. Both engines use the same functions, so that they differ in nothing but
+// what they remember.
 import {
   closeSync,
   existsSync,

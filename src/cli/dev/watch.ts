@@ -1,6 +1,6 @@
-// Owns: noticing what becomes of the runs of a store, whoever works on them: it looks when this process
-// writes and, for the others, a few times a second. A run that begins and ends between two looks is
-// told as both.
+// Owns: noticing what becomes of the runs of a store, whoever works on them: it looks when this
+// process writes and, for the others, a few times a second. A run that begins and ends between two
+// looks is told as both.
 import { systemClock } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
 import type { Run } from '../../model/records.ts'

@@ -6,8 +6,8 @@ import type { Run, RunRef } from '../../model/records.ts'
 import { checkChanges } from '../policy.ts'
 import type { Amendment, Authority, Commit, CommitResult, Loaded, NewRun } from '../store.ts'
 import type { Connection } from './connection.ts'
-import { deathsOf, loadRows, selectRun } from './read.ts'
-import { applyRows, changeRun, insertRun } from './write.ts'
+import { deathsOf, type HeldRun, loadRows, selectHeld, selectRun } from './read.ts'
+import { applyRows, changeRun, insertRun, touchRun } from './write.ts'
 
 export function start(c: Connection, made: NewRun): { created: boolean; run: Run } {
   return c.write(() => {
@@ -29,17 +29,20 @@ export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] 
   const refusals: unknown[] = []
   const results = c.write(() =>
     batch.map((one): CommitResult => {
-      const run = selectRun(c, one)
-      const answer = judge(run, one)
-      if (run === null || answer !== 'write') return answer as CommitResult
+      const held = selectHeld(c, one)
+      const answer = judge(held, one)
+      if (held === null || answer !== 'write') return answer as CommitResult
       try {
-        checkChanges(run, 'holder', one.changes)
+        checkChanges(held, 'holder', one.changes)
       } catch (error) {
         refusals.push(error)
         return 'stale_fence'
       }
       applyRows(c, one.changes)
-      changeRun(c, run, one.changes, one.commitId)
+      // Most commits of a call leave the run as it is: they need neither its whole row nor to rewrite it.
+      const run = one.changes.run === undefined ? null : selectRun(c, one)
+      if (run === null) touchRun(c, one, one.commitId)
+      else changeRun(c, run, one.changes, one.commitId)
       return 'done'
     }),
   )
@@ -47,7 +50,7 @@ export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] 
   return results
 }
 
-function judge(run: Run | null, one: Commit): CommitResult | 'write' {
+function judge(run: HeldRun | null, one: Commit): CommitResult | 'write' {
   if (run === null) return 'stale_fence'
   if (run.commitId === one.commitId) return 'done'
   if (run.fence !== one.fence || run.workerId !== one.workerId) return 'stale_fence'

@@ -84,7 +84,7 @@ export function listEvents(c: Connection, ref: RunRef, request: PageRequest): Pa
 }
 
 const attemptsOfRun = `select ${tables.attempts.columns} from tool_call_attempts
-  where namespace = ? and workflow_id = ? order by +rowid`
+  where namespace = ? and workflow_id = ? order by dispatched_at, attempt_id`
 const decisionsOfRun = `select ${tables.decisions.columns}, mac from decisions
   where namespace = ? and run_id = ? order by +rowid`
 const itemById = `select ${tables.items.columns} from inbox_items

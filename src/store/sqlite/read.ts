@@ -14,6 +14,25 @@ export function selectRun(c: Connection, ref: RunRef): Run | null {
   return row === undefined ? null : tables.runs.decode(row)
 }
 
+/** What a commit is judged by. */
+export type HeldRun = RunRef & Pick<Run, 'state' | 'fence' | 'workerId' | 'arrivals' | 'commitId'>
+
+const heldByKey = `select state, fence, worker_id, arrivals, commit_id from runs
+  where namespace = ? and run_id = ?`
+
+export function selectHeld(c: Connection, { namespace, runId }: RunRef): HeldRun | null {
+  const row = c.sql(heldByKey).get(namespace, runId)
+  if (row === undefined) return null
+  const [state, fence, workerId, arrivals, commitId] = row as [
+    HeldRun['state'],
+    number,
+    string | null,
+    number,
+    string | null,
+  ]
+  return { namespace, runId, state, fence, workerId, arrivals, commitId }
+}
+
 /** Rows with the answer to "is its MAC right?"; the MAC is the column after the table's own. */
 export function decodeSealed<T extends object>(
   c: Connection,
@@ -54,7 +73,7 @@ order by r.rowid`
 // An attempt's id begins with `generation#visit/`; `0` is the character after `/`.
 const attemptsOfVisit = `select ${tables.attempts.columns} from tool_call_attempts
   where namespace = ? and workflow_id = ? and attempt_id >= ? || '/' and attempt_id < ? || '0'
-  order by rowid`
+  order by dispatched_at, attempt_id`
 const evidenceOfVisit = `select ${tables.evidence.columns}, mac from call_evidence
   where namespace = ? and workflow_id = ? and attempt_id >= ? || '/' and attempt_id < ? || '0'
   order by rowid`

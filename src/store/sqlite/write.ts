@@ -1,5 +1,5 @@
 // Writes rows, inside a transaction that someone else began, after policy.ts has agreed.
-import type { Run } from '../../model/records.ts'
+import type { Run, RunRef } from '../../model/records.ts'
 import { applyRunChange } from '../policy.ts'
 import type { Changes } from '../store.ts'
 import type { Connection } from './connection.ts'
@@ -85,6 +85,12 @@ function put(c: Connection, sql: string, values: SqlValue[]): void {
 
 const place = ['version', 'state', 'node', 'generation', 'visit', 'fence', 'workerId'] as const
 const rare = [...place, 'outputJson', 'errorJson', 'waitingFor'] as const
+
+const stamp = 'update runs set commit_id = ?, updated_at = ? where namespace = ? and run_id = ?'
+
+export function touchRun(c: Connection, ref: RunRef, commitId: string): void {
+  c.sql(stamp).run(commitId, c.clock.now(), ref.namespace, ref.runId)
+}
 
 const touch = `update runs set arrivals = ?, claims = ?, commit_id = ?, updated_at = ?
   where namespace = ? and run_id = ?`

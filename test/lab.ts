@@ -1,6 +1,6 @@
-// A laboratory for one run: the real engine on the memory store under a virtual clock. A process is one
-// `execute`; it ends by itself, or is killed at a moment that the test chooses. What was durable by then
-// is all that the next one sees.
+// A laboratory for one run: the real engine on the memory store under a virtual clock. A process is
+// one `execute`; it ends by itself, or is killed at a moment that the test chooses. What was
+// durable by then is all that the next one sees.
 import { Inbox } from '../src/client/inbox.ts'
 import { startRun } from '../src/client/start.ts'
 import { Committer } from '../src/engine/committer.ts'
@@ -10,7 +10,13 @@ import type { DecideRequest } from '../src/model/decide.ts'
 import { type Graph, workflow } from '../src/model/graph.ts'
 import type { CallStatus, Item } from '../src/model/records.ts'
 import type { Schema } from '../src/model/schema.ts'
-import { type AnySpec, type CallInfo, makeTool, type ReplayClass, type Tool } from '../src/model/tool.ts'
+import {
+  type AnySpec,
+  type CallInfo,
+  makeTool,
+  type ReplayClass,
+  type Tool,
+} from '../src/model/tool.ts'
 import { openMemory } from '../src/store/memory/index.ts'
 import type { Commit, CommitResult, Store } from '../src/store/store.ts'
 import { seeded, VirtualClock } from './sim/clock.ts'
@@ -23,7 +29,10 @@ export interface ProcessOptions {
   killWhen?: () => boolean
   settleMs?: number
   /** Stands between the engine and the store's commit: lose an acknowledgement, refuse a write. */
-  commit?: (batch: readonly Commit[], apply: () => Promise<CommitResult[]>) => Promise<CommitResult[]>
+  commit?: (
+    batch: readonly Commit[],
+    apply: () => Promise<CommitResult[]>,
+  ) => Promise<CommitResult[]>
   /** Whether the worker's lease still holds. */
   holds?: () => boolean
   /** The worker's death is not noticed by its successor: only its lease has ended. */
@@ -89,7 +98,11 @@ export class Lab {
     this.clock.after(ms, () => {
       over = true
     })
-    await this.clock.run(() => over, () => false, 100_000)
+    await this.clock.run(
+      () => over,
+      () => false,
+      100_000,
+    )
   }
 
   async state(): Promise<string> {
@@ -225,7 +238,7 @@ export interface Fake<Out> {
   readonly sent: Sent[]
 }
 
-/** A tool whose upstream remembers what was sent; it answers `{ id: 'name1' }` unless told otherwise. */
+/** A tool whose upstream remembers what was sent; it answers `{ id: 'name1' }` unless told. */
 export function fake<Out = { id: string }>(
   lab: Lab,
   name: string,

@@ -96,8 +96,11 @@ function attemptLines(cli: Cli, item: ItemView, workers: Workers): string[] {
       row.endedAt === null ? '' : ` It ended ${relative(row.endedAt, now)}: ${row.outcome}.`
     const open = row.endedAt === null ? ' No end is on record.' : ''
     const proof = worker?.deathProof ? ` (${worker.deathProof})` : ''
+    const stopped = worker?.stoppedAt == null ? '' : ' Its worker has stopped since.'
     const died =
-      row.diedAt === null ? '' : ` Its worker was found dead ${relative(row.diedAt, now)}${proof}.`
+      row.diedAt === null
+        ? stopped
+        : ` Its worker was found dead ${relative(row.diedAt, now)}${proof}.`
     return field(cli, `attempt ${row.attempt}`, `${sent}.${ended}${open}${died}`)
   })
 }

@@ -17,7 +17,7 @@ import {
 import { isRecordedKey } from '../model/tool.ts'
 import { type AttemptEnd, askProbe, backoffMs, LiveCall, type Result, runOnce } from './attempt.ts'
 import type { IssuedCall } from './call.ts'
-import { errorOf, type Settled } from './entry.ts'
+import { errorOf, type Settled, valueOf } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
 import { currentVisit, type Visit } from './visit.ts'
 
@@ -351,8 +351,4 @@ function inputOf(call: IssuedCall): unknown {
   const { record } = call
   if (record?.inputJson == null || record.inputHash === call.inputHash) return call.input
   return JSON.parse(record.inputJson)
-}
-
-function valueOf(json: string | null): unknown {
-  return json === null ? undefined : JSON.parse(json)
 }

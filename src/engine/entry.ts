@@ -151,6 +151,9 @@ class Opener implements Opening {
       if (used === null) entry.grant = decision
       return
     }
+    // A trusted receipt that the decision did not make came first: the node has seen it.
+    const receipt = entry.settled !== null && entry.verifies && entry.ruling === null
+    if (receipt && entry.record.seq !== decision.seq) return
     const known = this.sequence(decision)
     entry.settled = { ...answerOf(known), seq: known.seq }
     entry.ruling = known
@@ -214,11 +217,16 @@ function attemptNumber(attemptId: string): number {
 export function settledBy(record: CallRecord): Settled | null {
   if (record.seq === null) return null
   if (record.status === 'committed') {
-    return { seq: record.seq, ok: true, value: JSON.parse(record.resultJson ?? 'null') }
+    return { seq: record.seq, ok: true, value: valueOf(record.resultJson) }
   }
   if (record.status !== 'failed') return null
   const failure = JSON.parse(record.errorJson ?? 'null') as FailureData
   return { seq: record.seq, ok: false, value: errorOf(record.tool, failure) }
+}
+
+/** A tool that returned nothing has no text, and gives nothing again. */
+export function valueOf(json: string | null): unknown {
+  return json === null ? undefined : JSON.parse(json)
 }
 
 export function errorOf(tool: string, failure: FailureData): Error {
@@ -241,7 +249,7 @@ export function ruledRecord(entry: Entry, now: number): CallRecord | null {
     ...record,
     status: settled.ok ? 'committed' : 'failed',
     seq: settled.seq,
-    resultJson: settled.ok ? JSON.stringify(settled.value) : null,
+    resultJson: settled.ok && settled.value !== undefined ? JSON.stringify(settled.value) : null,
     errorJson: settled.ok ? null : JSON.stringify(decidedFailure(ruling)),
     unresolved: isBlindFailure(ruling),
     settledAt: now,
@@ -258,7 +266,7 @@ function answerOf(decision: Decision): { ok: boolean; value: unknown } {
   if (decision.outcome === 'fail') {
     return { ok: false, value: errorOf(tool, decidedFailure(decision)) }
   }
-  const value = JSON.parse(decision.resultJson ?? 'null')
+  const value = valueOf(decision.resultJson)
   if (decision.kind !== 'question') return { ok: true, value }
   return { ok: true, value: { answer: value, by: decision.by, reason: decision.why } }
 }

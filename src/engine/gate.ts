@@ -4,7 +4,13 @@
 import { canonical, sha256 } from '../model/canonical.ts'
 import type { Call, Question } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import { callKey, type DoubtReason, type Item } from '../model/records.ts'
+import {
+  attemptId,
+  callKey,
+  type Decision,
+  type DoubtReason,
+  type Item,
+} from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
@@ -171,7 +177,9 @@ export class Gate {
     const ruling = visit.match.ruling(call.place)
     if (ruling?.settled) return this.obeyAnswer(call, ruling.settled, null)
     const send = visit.match.takeSend(call.place)
-    if (send) return this.dispatch.attempt(call, send.decision)
+    if (send === null) return
+    if (call.question) this.ask(call, send.decision)
+    else this.dispatch.attempt(call, send.decision)
   }
 
   /** A person's result is checked like a tool's: one that does not fit is asked for again. */
@@ -199,14 +207,17 @@ export class Gate {
       })
   }
 
-  private ask(call: IssuedCall): void {
+  private ask(call: IssuedCall, send: Decision | null = null): void {
     const { visit } = this
     const item = questionItem(visit, call)
     const old = known(visit, item)
     if (old?.state === 'open') return visit.wait(old, null)
     const record = this.dispatch.intent(call)
     const asked = visit.event('asked', { item: item.itemId, title: item.title, queue: item.queue })
-    visit.wait(item, { records: [record], items: [item], events: [asked] })
+    const { generation, visit: number } = visit.run
+    const usedBy = attemptId(generation, number, call.key, 0)
+    const decisions = send ? [{ ...send, usedBy }] : []
+    visit.wait(item, { records: [record], items: [item], events: [asked], decisions })
   }
 
   private doubt(call: IssuedCall, reason: DoubtReason): void {

@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
-import type { Event, Item, Run } from '../model/records.ts'
+import { type Event, type Item, keyOf, type Run } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
 import type { Changes, Loaded, RunChange, Store } from '../store/store.ts'
 import type { RunLog } from './committer.ts'
@@ -92,7 +92,17 @@ export class Visit {
       this.finish = resolve
     })
     this.log.onLost = () => this.close('lost')
-    this.append(this.opening.changes)
+    const { records = [], decisions = [], evidence = [] } = this.opening.changes
+    const items = this.closeItems('its call is settled', (item) => this.isSettled(item))
+    if (records.length + decisions.length + evidence.length + items.length > 0) {
+      this.append({ records, decisions, evidence, items })
+    }
+  }
+
+  /** Late evidence can settle a call while its item is being made. */
+  private isSettled({ reason, body: { subject } }: Item): boolean {
+    if (reason !== 'unknown' || subject === null) return false
+    return this.opening.entries.get(keyOf(subject))?.settled != null
   }
 
   nextSeq(): number {
@@ -238,9 +248,9 @@ export class Visit {
     return this.done
   }
 
-  private closeItems(closedBy: string): Item[] {
+  private closeItems(closedBy: string, which: (item: Item) => boolean = () => true): Item[] {
     return this.loaded.items
-      .filter((item) => item.state === 'open')
+      .filter((item) => item.state === 'open' && which(item))
       .map((item) => ({
         ...item,
         state: 'closed',

@@ -4,6 +4,7 @@ import { canonical } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
 import {
   type Attempt,
+  type CallRecord,
   callKeyOfAttempt,
   type Decision,
   type DoubtReason,
@@ -34,6 +35,7 @@ export interface DecideRequest {
 
 export interface DecideView {
   readonly run: Run
+  readonly records: readonly CallRecord[]
   readonly attempts: readonly Attempt[]
   readonly items: readonly Item[]
   readonly decisions: readonly Decision[]
@@ -81,6 +83,7 @@ export function decide(
   const same = now.decisions.find((old) => old.itemId === itemId && isSame(old, decision))
   if (same) return { changes: null, decision: same }
   checkOpen(item, request)
+  checkUnsettled(now, item)
   checkOutcome(item, request)
   checkAttempts(now, item, request, made.at)
   return { changes: changesOf(now, item, decision), decision }
@@ -173,6 +176,15 @@ function checkOpen(item: Item, request: DecideRequest): void {
         'look again, then decide',
     )
   }
+}
+
+/** Late evidence may have settled the call before its item was closed: the node has seen that answer. */
+function checkUnsettled(now: DecideView, item: Item): void {
+  const { subject } = item.body
+  if (item.reason !== 'unknown' || subject === null) return
+  const record = now.records.find((row) => keyOf(row) === keyOf(subject))
+  if (record?.status !== 'committed' && record?.status !== 'failed') return
+  throw error('ITEM_CLOSED', `the call of item ${item.itemId} is ${record.status} by now`)
 }
 
 function checkOutcome(item: Item, request: DecideRequest): void {

@@ -39,7 +39,7 @@ export function applyEvidence(now: EvidenceView, evidence: Evidence): EvidenceCh
   if (record === undefined) return null
   const changes: EvidenceChanges = {
     attempts: [{ ...attempt, endedAt: evidence.at, outcome: evidence.outcome }],
-    evidence: [evidence],
+    evidence: [],
     items: [],
     decisions: [],
     events: [],
@@ -47,21 +47,35 @@ export function applyEvidence(now: EvidenceView, evidence: Evidence): EvidenceCh
   }
   const about = (subject: { tool: string; inputHash: string; occurrence: number } | null) =>
     subject !== null && keyOf(subject) === key
+  const decision = now.decisions.findLast(
+    (row) => about(row.subject) && row.voidedAt === null && concerns(row, attempt),
+  )
+  const grant = decision?.outcome === 'did_not_happen' && decision.usedBy === null
+  const final = record.status === 'committed' || record.status === 'failed'
+  const contradicts = contradiction(record, decision, grant, evidence)
+  say(changes, now.run, evidence, contradicts ? 'evidence_conflict' : 'evidence')
+  // What was decided or settled stands: the node may have seen it, and a replay must see it again.
+  if (final || (decision && !grant)) return changes
+  changes.evidence = [evidence]
   const item = now.items.find(
     (row) =>
       row.reason === 'unknown' && about(row.body.subject) && row.body.attempt === attempt.attempt,
   )
-  const decision = now.decisions.findLast((row) => about(row.subject) && row.voidedAt === null)
-  const grant = decision?.outcome === 'did_not_happen' && decision.usedBy === null
-  const final = record.status === 'committed' || record.status === 'failed'
-  // A keyed call may land at every attempt: its upstream counts them as one.
-  const keyed = record.replayClass === 'idempotent_with_key' && record.status === 'committed'
+  settleDoubt(changes, now, evidence, item, grant ? decision : undefined)
+  return changes
+}
+
+function settleDoubt(
+  changes: EvidenceChanges,
+  now: EvidenceView,
+  evidence: Evidence,
+  item: Item | undefined,
+  grant: Decision | undefined,
+): void {
   const landed = evidence.outcome === 'landed'
-  const conflict = landed && !keyed && (final || (decision !== undefined && !grant))
-  say(changes, now.run, evidence, conflict ? 'evidence_conflict' : 'evidence')
-  if (conflict || final) return changes
-  if (decision && grant && landed) {
-    changes.decisions.push({ ...decision, voidedAt: evidence.at })
+  if (grant) {
+    if (!landed) return
+    changes.decisions.push({ ...grant, voidedAt: evidence.at })
     if (item) changes.items.push(closed(item, evidence.at, 'its call had landed after all'))
     wake(changes, now.run)
   } else if (item?.state === 'open') {
@@ -69,11 +83,34 @@ export function applyEvidence(now: EvidenceView, evidence: Evidence): EvidenceCh
     const why = `late evidence: ${evidence.outcome}`
     changes.items.push(settles ? closed(item, evidence.at, why) : raised(item))
     if (settles) wake(changes, now.run)
-  } else if (decision === undefined) {
+  } else {
     // The new holder may be about to park on this call: its park must not overlook what is known now.
     changes.run = { arrive: true }
   }
-  return changes
+}
+
+/** A grant that was used rules out the attempts before the one that used it, and no others. */
+function concerns(decision: Decision, attempt: Attempt): boolean {
+  if (decision.outcome !== 'did_not_happen' || decision.usedBy === null) return true
+  const used = Number(decision.usedBy.slice(decision.usedBy.lastIndexOf('/') + 1))
+  return attempt.attempt < used
+}
+
+/** What is reported now cannot be true together with what was recorded or decided before. */
+function contradiction(
+  record: CallRecord,
+  decision: Decision | undefined,
+  unusedGrant: boolean,
+  evidence: Evidence,
+): boolean {
+  const landed = evidence.outcome === 'landed'
+  if (decision && !unusedGrant) {
+    if (decision.outcome === 'happened') return evidence.resultJson !== decision.resultJson
+    return landed
+  }
+  // A keyed call may land at every attempt: its upstream counts them as one.
+  if (record.status === 'committed') return landed && record.replayClass !== 'idempotent_with_key'
+  return record.status === 'failed' && landed
 }
 
 function allCertain(now: EvidenceView, evidence: Evidence): boolean {

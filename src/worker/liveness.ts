@@ -80,6 +80,9 @@ export async function declareDead(
     const over = worker.diedAt !== null || worker.stoppedAt !== null
     if (over || worker.workerId === own.workerId || worker.host !== own.host) continue
     const proof = await proofOfDeath(worker, own.bootId)
-    if (proof) await store.declareDead(worker.workerId, proof)
+    if (proof === null) continue
+    await store.declareDead(worker.workerId, proof)
+    // On record it is; the file it left behind has proven what it could.
+    if (worker.socketPath && !windows) rmSync(worker.socketPath, { force: true })
   }
 }

@@ -3,9 +3,11 @@
 // Invariants: D2 the worker itself notices by the monotonic clock that its lease is over, before it
 // dispatches anything. I9 its own death can be proven by others on the same machine.
 import { hostname } from 'node:os'
-import { type Clock, randomHex } from '../clock.ts'
+import { type Clock, pause, randomHex } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/execute.ts'
+import { isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
+import type { Run } from '../model/records.ts'
 import { bootId } from '../store/boot.ts'
 import type { Store } from '../store/store.ts'
 import { declareDead, type Listening, listen } from './liveness.ts'
@@ -159,11 +161,36 @@ export class Worker {
       this.executions.add(execution)
       if (this.state !== 'running') execution.drain()
       execution.done
-        .catch((error) => this.onError(error))
+        .catch((error) => {
+          this.onError(error)
+          return 'lost' as const
+        })
+        .then((end) => (end === 'lost' ? this.giveBack(run) : undefined))
         .then(() => {
           this.executions.delete(execution)
           this.wake()
         })
+    }
+  }
+
+  /**
+   * An execution that was lost may still be ours in the store: this process stood still past its lease,
+   * and nobody took the run. Then nobody would, once the lease is renewed.
+   */
+  private async giveBack(run: Run): Promise<void> {
+    const { namespace, runId, fence, generation, visit } = run
+    const data = { from: 'running', to: 'pending', cause: 'its worker had lost its lease' }
+    const event = { namespace, runId, generation, visit, at: this.clock.now(), kind: 'state', data }
+    const changes = { run: { state: 'pending', release: true }, events: [event] } as const
+    const commit = { namespace, runId, fence, workerId: this.id, commitId: `${fence}.back` }
+    for (let waitMs = 10; this.state !== 'stopped'; waitMs = Math.min(waitMs * 2, 1_000)) {
+      try {
+        await this.store.commit([{ ...commit, changes: { ...changes, events: [event] } }])
+        return
+      } catch (error) {
+        if (isCounterfoilError(error) && !error.retryable) return this.onError(error)
+        await pause(this.clock, waitMs)
+      }
     }
   }
 }

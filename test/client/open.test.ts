@@ -42,7 +42,7 @@ describe('the URL of a store', () => {
     await second.close()
   })
 
-  test('L1 a directory that does not exist and a file that is no database are refused', async () => {
+  test('L1 a missing directory and a file that is no database are refused', async () => {
     const here = folder()
     await expect(open({ store: `sqlite:${join(here, 'no', 'runs.db')}` })).rejects.toMatchObject({
       code: 'STORE_PATH_MISSING',

@@ -49,7 +49,7 @@ describe.each(Object.entries(urls))('%s', (_, url) => {
     expect((await cf.store.listRuns({ namespace: 'default' })).items).toHaveLength(1)
   })
 
-  test('C8 inputs are compared as validated: order of keys and defaults do not matter', async () => {
+  test('C8 inputs are compared as validated: key order and defaults do not matter', async () => {
     const cf = await opens(url())
     const one = { sku: 'a', tags: { x: 1, y: 2 } }
     await cf.start(buy, one, { runId: 'o-1' })

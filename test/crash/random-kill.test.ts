@@ -17,7 +17,11 @@ test('C2, C5, D2 random SIGKILLs: no unsafe effect twice, none lost, every run e
     while (runIds.length < 6 + kills / 2) runIds.push(`r${runIds.length}`)
     const live = runIds.slice(-12)
     const { child, exit } = site.worker('worker.mjs', 0, live.join(','))
-    const timer = setTimeout(() => child.kill('SIGKILL'), 120 + random() * 300)
+    // From the moment it begins to work: before that there is nothing to lose.
+    let timer: NodeJS.Timeout | undefined
+    child.stdout?.once('data', () => {
+      timer = setTimeout(() => child.kill('SIGKILL'), random() * 120)
+    })
     const { signal } = await exit
     clearTimeout(timer)
     lives++
@@ -35,6 +39,8 @@ test('C2, C5, D2 random SIGKILLs: no unsafe effect twice, none lost, every run e
   const figures = { seed, kills, lives, runs: runIds.length, effects: effects.length }
   console.log(`random kills: ${JSON.stringify({ ...figures, doubts, falseDoubts })}`)
   expect(bad.flat()).toEqual([])
+  // Evidence that deaths fell into calls, not beside them.
+  expect(doubts).toBeGreaterThan(killsWanted / 20)
   await site.close()
 }, 1_200_000)
 

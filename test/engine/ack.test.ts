@@ -1,4 +1,5 @@
-// An error from a commit is "unknown" (I4): the same commit is written again. And how many there are.
+// An error from a commit is "unknown" (I4): the same commit is written again.
+// And how many there are.
 import { expect, test } from 'vitest'
 import type { Commit, CommitResult } from '../../src/store/store.ts'
 import { fake, flow, Lab, work } from '../lab.ts'
@@ -7,11 +8,11 @@ type Apply = () => Promise<CommitResult[]>
 type Fault = (apply: Apply) => Promise<CommitResult[]>
 
 const faults: Record<string, Fault> = {
-  'applied, but the answer is an error': async (apply) => {
+  'applied but not acknowledged': async (apply) => {
     await apply()
     throw new Error('connection reset after COMMIT')
   },
-  'not applied, and the answer is an error': async () => {
+  'not applied, with an error': async () => {
     throw new Error('connection reset before COMMIT')
   },
 }
@@ -33,15 +34,21 @@ function workload() {
   const b = fake(lab, 'b', 'unsafe_on_replay', { ms: 20 })
   const c = fake(lab, 'c', 'unsafe_on_replay', { ms: 35 })
   const all = [read, a, k, b, c]
-  const graph = flow(all.map((each) => each.tool), async (ctx) => {
-    const first = await ctx.call(read.tool, 1)
-    const second = await ctx.call(a.tool, first.id)
-    const third = await ctx.call(k.tool, second.id)
-    const both = await Promise.all([ctx.call(b.tool, third.id), ctx.call(c.tool, third.id)])
-    await work(lab, 100)
-    const last = await ctx.call(a.tool, both.map((each) => each.id))
-    return last.id
-  })
+  const graph = flow(
+    all.map((each) => each.tool),
+    async (ctx) => {
+      const first = await ctx.call(read.tool, 1)
+      const second = await ctx.call(a.tool, first.id)
+      const third = await ctx.call(k.tool, second.id)
+      const both = await Promise.all([ctx.call(b.tool, third.id), ctx.call(c.tool, third.id)])
+      await work(lab, 100)
+      const last = await ctx.call(
+        a.tool,
+        both.map((each) => each.id),
+      )
+      return last.id
+    },
+  )
   const sent = () => all.map((each) => each.sent.length)
   return { lab, graph, sent }
 }
@@ -53,7 +60,7 @@ async function writesOf(): Promise<number> {
 }
 
 for (const [name, fault] of Object.entries(faults)) {
-  test(`I4 I1 a lost acknowledgement at every commit in turn, ${name}: nothing lost, twice or asked`, async () => {
+  test(`I4 I1 each commit in turn is ${name}: nothing lost, twice or asked`, async () => {
     const writes = await writesOf()
     expect(writes).toBeGreaterThan(5)
     for (let n = 1; n <= writes; n++) {
@@ -67,12 +74,13 @@ for (const [name, fault] of Object.entries(faults)) {
         const rows = await lab.records()
         expect(rows.every((row) => row.status === 'committed')).toBe(true)
         expect(await lab.attempts()).toHaveLength(5)
-        expect((await lab.events('state')).filter((e) => e.data['to'] === 'completed')).toHaveLength(1)
+        const states = (await lab.events('state')).map(({ data: { to } }) => to)
+        expect(states.filter((to) => to === 'completed')).toHaveLength(1)
       }
     }
   })
 
-  test(`I4 a call is dispatched only after its intent is acknowledged, ${name}`, async () => {
+  test(`I4 no dispatch before the intent is acknowledged: ${name}`, async () => {
     const lab = new Lab()
     const t = fake(lab, 't', 'unsafe_on_replay')
     const graph = flow([t.tool], (ctx) => ctx.call(t.tool, 1))
@@ -84,7 +92,7 @@ for (const [name, fault] of Object.entries(faults)) {
     expect(t.sent).toEqual([])
   })
 
-  test(`I4 I11 a lost acknowledgement of the intent that consumes a grant, ${name}: sent once more`, async () => {
+  test(`I4 I11 the intent that consumes a grant is ${name}: sent once`, async () => {
     for (let n = 1; n <= 3; n++) {
       const lab = new Lab()
       const does = (nth: number) => {
@@ -102,7 +110,7 @@ for (const [name, fault] of Object.entries(faults)) {
     }
   })
 
-  test(`I4 I10 a lost acknowledgement of a park, ${name}: one item, and the decision wakes it`, async () => {
+  test(`I4 I10 a park is ${name}: one item, and its decision wakes it`, async () => {
     for (let n = 1; n <= 3; n++) {
       const lab = new Lab()
       const does = () => {
@@ -120,7 +128,7 @@ for (const [name, fault] of Object.entries(faults)) {
   })
 }
 
-test('I4 C5 killed while the acknowledgement of a receipt is missing: it is there, and replays', async () => {
+test('I4 C5 killed before the acknowledgement of a receipt: it is there, and replays', async () => {
   const { lab, graph, sent } = workload()
   const applied: Fault = async (apply) => {
     await apply()
@@ -135,7 +143,7 @@ test('I4 C5 killed while the acknowledgement of a receipt is missing: it is ther
   expect(await lab.events('doubt')).toEqual([])
 })
 
-test('B4 I1 killed at every commit in turn: a durable receipt is never asked for again', async () => {
+test('B4 I1 killed at every commit in turn: no durable receipt is asked for again', async () => {
   const writes = await writesOf()
   for (let n = 1; n <= writes; n++) {
     const { lab, graph } = workload()
@@ -154,7 +162,7 @@ test('B4 I1 killed at every commit in turn: a durable receipt is never asked for
   }
 })
 
-test('I10 I4 a decision between a lost park and its repetition: the run goes on and is not parked over', async () => {
+test('I10 I4 a decision between a lost park and its repetition is not parked over', async () => {
   const lab = new Lab()
   const does = () => {
     throw new Error('lost')
@@ -165,7 +173,8 @@ test('I10 I4 a decision between a lost park and its repetition: the run goes on 
   const end = await lab.process(graph, null, {
     commit: async (batch, apply) => {
       const results = await apply()
-      if (decided || !batch.some((each) => each.changes.run?.state === 'waiting_human')) return results
+      if (decided || !batch.some((each) => each.changes.run?.state === 'waiting_human'))
+        return results
       decided = true
       await lab.decide({ outcome: 'happened', result: { id: 'x' } })
       throw new Error('acknowledgement lost')
@@ -218,7 +227,7 @@ test('B4 each of these commits holds the receipt and what the node did next', as
   ])
 })
 
-test('B4 a call followed by other waiting costs two: its receipt does not wait with the node', async () => {
+test('B4 a call followed by other waiting costs two: its receipt does not wait', async () => {
   const lab = await commitsOf((of) => {
     const t = fake(of, 't', 'unsafe_on_replay')
     return flow([t.tool], async (ctx) => {
@@ -263,7 +272,7 @@ test('B5 C5 a pure receipt is durable within milliseconds, though the node waits
   expect(read.sent).toHaveLength(1)
 })
 
-test('B3 n parallel calls: one commit for all intents, and at most one for each receipt', async () => {
+test('B3 n parallel calls: one commit for all intents, one at most for a receipt', async () => {
   for (const n of [2, 5, 20]) {
     const lab = await commitsOf((of) => {
       const t = fake(of, 't', 'unsafe_on_replay', { ms: (nth) => nth * 10 })
@@ -276,7 +285,7 @@ test('B3 n parallel calls: one commit for all intents, and at most one for each 
   }
 })
 
-test('I1 every commit carries all that came before it: a pure receipt is never behind its effects', async () => {
+test('I1 every commit carries what came before it: no receipt behind its effects', async () => {
   const { lab, graph } = workload()
   await lab.process(graph, null)
   const seqs = lab.commits

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { fake, flow, Lab, work } from '../lab.ts'
 
-test('D1 C5 ask parks in waiting_human and is never asked again, though its data changes', async () => {
+test('D1 C5 ask parks in waiting_human and is never repeated, though its data moves', async () => {
   const lab = new Lab()
   const send = fake(lab, 'send', 'unsafe_on_replay')
   const graph = flow([send.tool], async (ctx) => {
@@ -24,7 +24,7 @@ test('D1 C5 ask parks in waiting_human and is never asked again, though its data
   expect(send.sent).toHaveLength(1)
 })
 
-test('D3 I7 other branches go on while a question waits, and only then the visit parks', async () => {
+test('D1 I7 other branches go on while a question waits; only then the visit parks', async () => {
   const lab = new Lab()
   const step = fake(lab, 'step', 'unsafe_on_replay', { ms: 100 })
   const graph = flow([step.tool], async (ctx) => {
@@ -66,7 +66,7 @@ test('I10 an answer that comes while the visit is busy is not lost: no park over
   expect(await lab.items()).toEqual([])
 })
 
-test('I10 an answer in the very moment of the park: the park does not hold, the run goes on', async () => {
+test('I10 an answer in the very moment of the park is not lost', async () => {
   const lab = new Lab()
   const graph = flow([], async (ctx) => (await ctx.ask({ title: 'Go?' })).answer)
   let done = false
@@ -91,7 +91,7 @@ test('I10 an answer in the very moment of the park: the park does not hold, the 
   expect(await lab.output()).toBe('now')
 })
 
-test('E2 fail of a question throws to the node; the next question is asked all the same', async () => {
+test('C5 fail of a question throws to the node; the next is asked all the same', async () => {
   const lab = new Lab()
   const graph = flow([], async (ctx) => {
     try {
@@ -111,7 +111,7 @@ test('E2 fail of a question throws to the node; the next question is asked all t
   expect(await lab.output()).toEqual(['CALL_FAILED', 2])
 })
 
-test('E2 abandon of a question fails the run and closes the others', async () => {
+test('D1 abandon of a question fails the run and closes the others', async () => {
   const lab = new Lab()
   const graph = flow([], (ctx) => Promise.all([ctx.ask({ title: 'A?' }), ctx.ask({ title: 'B?' })]))
   await lab.process(graph, null)
@@ -121,7 +121,7 @@ test('E2 abandon of a question fails the run and closes the others', async () =>
   expect(await lab.items()).toEqual([])
 })
 
-test('I10 two questions at once: one answer wakes the run, which parks again on the other', async () => {
+test('I10 two questions: one answer wakes the run, which parks again on the other', async () => {
   const lab = new Lab()
   const graph = flow([], async (ctx) => {
     const both = await Promise.all([ctx.ask({ title: 'A?' }), ctx.ask({ title: 'B?' })])
@@ -155,7 +155,7 @@ test('C5 a question in the inbox survives a crash as the same item', async () =>
   expect(await lab.process(graph, null)).toBe('ended')
 })
 
-test('D9 a question without a title, or with data that is not plain, is refused at its line', async () => {
+test('D9 a question without a title, or with data that is not plain, is refused', async () => {
   const lab = new Lab()
   const graph = flow([], async (ctx) => {
     const codes: string[] = []
@@ -214,7 +214,7 @@ test('C9 a log line is said once, however often the node is replayed', async () 
   ])
 })
 
-test('C9 a log line says what was true at its line, though the object changes before it is written', async () => {
+test('C9 a log line says what was true at its line, though its object changes', async () => {
   const lab = new Lab()
   const graph = flow([], async (ctx) => {
     const data = { n: 1 }
@@ -263,12 +263,16 @@ test('A3 a keyed step is sent again with its recorded key', async () => {
   expect(await lab.events('key_moved')).toHaveLength(1)
 })
 
-test('A1 a step without a class, or with the name of a tool, is refused; nothing is recorded', async () => {
+test('A1 a step without a class, or with the name of a tool, is refused', async () => {
   const lab = new Lab()
   const send = fake(lab, 'send', 'pure')
   const graph = flow([send.tool], async (ctx) => {
     const codes: string[] = []
-    const specs = [{ name: 'send', replayClass: 'pure' }, { name: 'counterfoil.x', replayClass: 'pure' }, { name: 'x' }]
+    const specs = [
+      { name: 'send', replayClass: 'pure' },
+      { name: 'counterfoil.x', replayClass: 'pure' },
+      { name: 'x' },
+    ]
     for (const spec of specs) {
       try {
         await ctx.step(spec as { name: string; replayClass: 'pure' }, () => 1)
@@ -283,7 +287,7 @@ test('A1 a step without a class, or with the name of a tool, is refused; nothing
   expect(await lab.records()).toEqual([])
 })
 
-test('A1 a tool that the graph does not declare is refused, and the error says what to add', async () => {
+test('A1 a tool that the graph does not declare is refused: it says what to add', async () => {
   const lab = new Lab()
   const stranger = fake(lab, 'stranger', 'unsafe_on_replay')
   const graph = flow([], (ctx) => ctx.call(stranger.tool, 1))
@@ -306,8 +310,8 @@ test('D9 inputs and outputs that are not plain data are refused with their path'
     return { nested: { when: new Date(0) } }
   })
   expect(await lab.process(graph, null)).toBe('ended')
-  const [line] = await lab.events('log')
-  expect(line?.data['data']).toEqual(['$.a[1]', '$.b', '$.c.d', '$[1]'])
+  const paths = ['$.a[1]', '$.b', '$.c.d', '$[1]']
+  expect(await lab.events('log')).toMatchObject([{ data: { data: paths } }])
   expect(await lab.state()).toBe('failed')
   expect(await lab.error()).toMatchObject({ code: 'NOT_PLAIN_DATA' })
   expect((await lab.error()).message).toMatch(/^\$\.nested\.when/)

@@ -13,7 +13,7 @@ const boom = (message: string) => () => {
   throw new Error(message)
 }
 
-test('I7 C2 `while (true) try`: an engine that throws at a park would be asked for ever', async () => {
+test('I7 C2 `while (true) try`: an engine that throws at a park would loop for ever', async () => {
   const lab = new Lab()
   const send = fake(lab, 'send', 'unsafe_on_replay', { does: boom('connection reset') })
   let caught = 0
@@ -62,7 +62,7 @@ test('I7 a finally block and the code after a parked call send nothing', async (
   expect(send.sent).toHaveLength(1)
 })
 
-test('I7 while parking: what is under way is recorded, new calls are not issued, the end is discarded', async () => {
+test('I7 while parking: what is out is recorded, nothing new is, its end is dropped', async () => {
   const lab = new Lab()
   const send = fake(lab, 'send', 'unsafe_on_replay', { ms: 10, does: boom('reset') })
   const slow = fake(lab, 'slow', 'unsafe_on_replay', { ms: 500 })
@@ -93,10 +93,12 @@ test('I7 while parking: what is under way is recorded, new calls are not issued,
   patience = false
   await lab.decide({ outcome: 'happened', result: 1 })
   expect(await lab.process(graph, null)).toBe('ended')
-  expect([slow.sent.length, late.sent.length, key.sent.length, read.sent.length]).toEqual([1, 1, 1, 1])
+  expect([slow.sent.length, late.sent.length, key.sent.length, read.sent.length]).toEqual([
+    1, 1, 1, 1,
+  ])
 })
 
-test('I7 after the park: a branch that wakes later issues nothing, and its end changes nothing', async () => {
+test('I7 after the park: a branch that wakes later issues and changes nothing', async () => {
   const lab = new Lab()
   const send = fake(lab, 'send', 'unsafe_on_replay', { ms: 10, does: boom('reset') })
   const late = fake(lab, 'late', 'unsafe_on_replay')
@@ -116,7 +118,7 @@ test('I7 after the park: a branch that wakes later issues nothing, and its end c
   expect(await lab.records()).toHaveLength(1)
 })
 
-test('I7 a pure call that waits to be tried again does not keep the visit from parking', async () => {
+test('I7 a pure call that waits for its next try does not keep a visit from parking', async () => {
   const lab = new Lab()
   const send = fake(lab, 'send', 'unsafe_on_replay', { ms: 10, does: boom('reset') })
   const read = fake(lab, 'read', 'pure', { ms: 20, does: boom('unreachable') })
@@ -127,7 +129,7 @@ test('I7 a pure call that waits to be tried again does not keep the visit from p
   expect(await lab.state()).toBe('waiting_human')
 })
 
-test('I7 draining: a call under way is recorded, nothing new begins, the run is given back', async () => {
+test('I7 draining: what is out is recorded, nothing begins, the run is given back', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay', { ms: 100 })
   const b = fake(lab, 'b', 'unsafe_on_replay')
@@ -178,7 +180,7 @@ test('I7 a node ends only when the calls that nobody awaits have ended', async (
   expect(rows.map((row) => row.status)).toEqual(['committed', 'committed'])
 })
 
-test('I7 refusing bad input in a loop that catches everything leaves a turn to the others', async () => {
+test('I7 refusing bad input in a loop that catches all leaves a turn to the others', async () => {
   const lab = new Lab()
   const strict = tool({
     name: 'strict',
@@ -243,7 +245,7 @@ async function abandonedBranch(handledAfterMs: number | null) {
   return ends
 }
 
-test('I7 a rejection in a branch nobody awaits fails its run, not the process nor its neighbours', async () => {
+test('I7 a rejection nobody awaits fails its run, not the process nor its neighbours', async () => {
   const [mine, other] = await abandonedBranch(null)
   expect(mine).toMatchObject({ status: 'rejected', reason: { code: 'RUN_FAILED' } })
   expect((mine as PromiseRejectedResult).reason.message).toMatch(/nobody looks/)
@@ -304,7 +306,7 @@ const outside = `
   setTimeout(async () => { await cf.close(); console.log('survived') }, 100)
 `
 
-test('I7 a rejection outside any run keeps the meaning that Node gives it: the process ends', () => {
+test('I7 a rejection outside any run keeps the meaning of Node: the process ends', () => {
   const { status, stdout, stderr } = alone(outside)
   expect(stderr).toMatch(/outside any run/)
   expect([status, stdout]).toEqual([1, ''])

@@ -25,7 +25,7 @@ function mailer(lab: Lab) {
   return { sent, send }
 }
 
-test('C2 a timestamp in the input: one send, one question, its answer holds for later resumes', async () => {
+test('C2 a timestamp in the input: one send, one question, and its answer holds', async () => {
   const lab = new Lab()
   const { sent, send } = mailer(lab)
   const graph = workflow({
@@ -54,7 +54,7 @@ test('C2 a timestamp in the input: one send, one question, its answer holds for 
   expect(sent).toEqual(['ana', 'bob'])
 })
 
-test('C2 C3 a changed prompt: a cache by input would send again; both inputs are shown instead', async () => {
+test('C2 a changed prompt: a cache by input would send again; both inputs are shown', async () => {
   const lab = new Lab()
   const plan = fake<string>(lab, 'plan', 'pure', {
     ms: 5,
@@ -84,7 +84,7 @@ test('C2 C3 a changed prompt: a cache by input would send again; both inputs are
   expect(send.sent).toHaveLength(1)
 })
 
-test('C3 a call dropped by new code is left behind: the run ends only when its record is retired', async () => {
+test('C2 a call dropped by new code: the run ends only when its record is retired', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const b = fake(lab, 'b', 'unsafe_on_replay')
@@ -99,7 +99,9 @@ test('C3 a call dropped by new code is left behind: the run ends only when its r
   expect(await lab.process(dropped, null)).toBe('parked')
   const item = await lab.item()
   expect(item).toMatchObject({ reason: 'drift', body: { subject: null } })
-  expect(item.body.unmatched).toMatchObject([{ tool: 'a', status: 'committed', result: { id: 'a1' } }])
+  expect(item.body.unmatched).toMatchObject([
+    { tool: 'a', status: 'committed', result: { id: 'a1' } },
+  ])
   for (const outcome of ['send', 'fail', 'use_record'] as const) {
     await expect(lab.decide({ outcome })).rejects.toMatchObject({ code: 'DECISION_INVALID' })
   }
@@ -109,7 +111,7 @@ test('C3 a call dropped by new code is left behind: the run ends only when its r
   expect([a.sent.length, b.sent.length]).toEqual([1, 1])
 })
 
-test('C3 a retired record holds nothing up, and still answers its own call when it comes back', async () => {
+test('C2 a retired record holds nothing up, and still answers its own call', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const b = fake(lab, 'b', 'unsafe_on_replay')
@@ -138,7 +140,7 @@ test('C3 a retired record holds nothing up, and still answers its own call when 
   expect(a.sent).toHaveLength(1)
 })
 
-test('C3 I11 a call added before recorded ones: `send` sends it once, and not at later resumes', async () => {
+test('C2 I11 a call added before recorded ones: `send` sends it once for all resumes', async () => {
   const lab = new Lab()
   const b = fake(lab, 'b', 'unsafe_on_replay')
   const added = fake(lab, 'added', 'unsafe_on_replay')
@@ -163,7 +165,7 @@ test('C3 I11 a call added before recorded ones: `send` sends it once, and not at
   expect([added.sent.length, b.sent.length]).toEqual([1, 1])
 })
 
-test('I11 `send` is consumed with the new intent: a crash right after it asks, and never resends', async () => {
+test('I11 `send` is consumed with the new intent: a crash right after it asks', async () => {
   const lab = new Lab()
   const b = fake(lab, 'b', 'unsafe_on_replay')
   const added = fake(lab, 'added', 'unsafe_on_replay')
@@ -195,14 +197,46 @@ test('I11 `send` is consumed with the new intent: a crash right after it asks, a
   expect(commit?.changes.decisions?.[0]?.usedBy).toMatch(/added/)
   expect(added.sent).toHaveLength(0)
   expect(await lab.process(next, null)).toBe('parked')
-  expect(await lab.item()).toMatchObject({ reason: 'unknown', body: { subject: { tool: 'added' } } })
+  expect(await lab.item()).toMatchObject({
+    reason: 'unknown',
+    body: { subject: { tool: 'added' } },
+  })
   await lab.decide({ outcome: 'did_not_happen' })
   expect(await lab.process(next, null)).toBe('ended')
   expect(added.sent).toHaveLength(1)
   expect(b.sent).toHaveLength(1)
 })
 
-test('C3 reordered calls find their own records: nothing is sent and nothing is asked twice', async () => {
+test('I11 a used `send` is no allowance for another call that comes to its place', async () => {
+  const lab = new Lab()
+  const b = fake(lab, 'b', 'unsafe_on_replay')
+  const x = fake(lab, 'x', 'unsafe_on_replay')
+  const nap = napOf(lab)
+  const tools = [b.tool, x.tool, nap.tool]
+  const old = flow(tools, async (ctx) => {
+    await ctx.call(b.tool, 1)
+    await ctx.call(nap.tool, 1)
+  })
+  const version = (...inputs: string[]) =>
+    flow(tools, async (ctx) => {
+      for (const input of inputs) await ctx.call(x.tool, input)
+      await ctx.call(nap.tool, 1)
+    })
+  await lab.process(old, null, { killWhen: () => lab.durable('b') })
+  for (let n = 0; n < 2; n++) {
+    expect(await lab.process(version('p', 'q'), null)).toBe('parked')
+    await lab.decide({ outcome: 'send' })
+  }
+  const killWhen = () => lab.durable('x', 'committed', 2)
+  expect(await lab.process(version('p', 'q'), null, { killWhen })).toBe('crash')
+  expect(x.sent.map((each) => each.input)).toEqual(['p', 'q'])
+  // The record of the second place now answers the first; the second asks for something new.
+  expect(await lab.process(version('q', 'z'), null)).toBe('parked')
+  expect(await lab.item()).toMatchObject({ reason: 'drift', body: { input: 'z' } })
+  expect(x.sent).toHaveLength(2)
+})
+
+test('C2 reordered calls find their own records: nothing is sent or asked twice', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const b = fake(lab, 'b', 'unsafe_on_replay')
@@ -220,7 +254,7 @@ test('C3 reordered calls find their own records: nothing is sent and nothing is 
   expect([a.sent.length, b.sent.length]).toEqual([1, 1])
 })
 
-test('C3 reordered before the second was sent: the call without a record asks', async () => {
+test('C2 reordered before the second was sent: the call without a record asks', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const b = fake(lab, 'b', 'unsafe_on_replay')
@@ -242,7 +276,7 @@ test('C3 reordered before the second was sent: the call without a record asks', 
   expect(a.sent).toHaveLength(1)
 })
 
-test('C3 use_record of a committed record needs no result and answers the place from then on', async () => {
+test('C2 use_record of a committed record answers its place from then on', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const b = fake(lab, 'b', 'unsafe_on_replay')
@@ -264,7 +298,7 @@ test('C3 use_record of a committed record needs no result and answers the place 
   expect(a.sent).toHaveLength(1)
 })
 
-test('C3 of two unmatched records the person names one; a name that is none of them is refused', async () => {
+test('C2 of two unmatched records the person names one; a stranger is refused', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const nap = napOf(lab)
@@ -290,7 +324,7 @@ test('C3 of two unmatched records the person names one; a name that is none of t
   expect(a.sent.map((each) => each.input).filter((input) => input === 'q')).toEqual([])
 })
 
-test('C3 fail of a drift throws to the node, sends nothing, and the record still needs a person', async () => {
+test('C2 fail of a drift throws, sends nothing; the record still needs a person', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const nap = napOf(lab)
@@ -313,7 +347,7 @@ test('C3 fail of a drift throws to the node, sends nothing, and the record still
   expect(a.sent).toHaveLength(1)
 })
 
-test('C3 D1 abandon of a drift ends the run as failed; none of its code is executed again', async () => {
+test('C2 D1 abandon of a drift fails the run; none of its code is executed again', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const nap = napOf(lab)
@@ -333,7 +367,7 @@ test('C3 D1 abandon of a drift ends the run as failed; none of its code is execu
   expect(await lab.items()).toEqual([])
 })
 
-test('C3 an undecided drift is found again as the same item; a moved input raises its version', async () => {
+test('C2 an undecided drift is the same item again; a moved input raises its version', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const slow = fake(lab, 'slow', 'pure', { ms: 2_000 })
@@ -359,7 +393,7 @@ test('C3 an undecided drift is found again as the same item; a moved input raise
   expect(a.sent).toHaveLength(1)
 })
 
-test('C3 a question added before a recorded call: `send` asks it, and does not answer it itself', async () => {
+test('C2 a question added before a recorded call: `send` asks and answers nothing', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const nap = napOf(lab)

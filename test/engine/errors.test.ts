@@ -1,6 +1,6 @@
 // Three kinds of error for three classes: certainly not sent, refused, unknown.
 import { expect, test } from 'vitest'
-import { NotSentError, type ReplayClass, RefusedError } from '../../src/index.ts'
+import { NotSentError, RefusedError, type ReplayClass } from '../../src/index.ts'
 import type { Context } from '../../src/model/context.ts'
 import { type Fake, type FakeOptions, fake, flow, Lab } from '../lab.ts'
 
@@ -60,7 +60,7 @@ for (const replayClass of classes) {
     expect((await lab.records())[0]?.status).toBe('failed')
   })
 
-  test(`G2 refused, ${replayClass}: recorded, not retried, thrown again alike on replay`, async () => {
+  test(`G2 refused, ${replayClass}: recorded, not retried, alike on replay`, async () => {
     const lab = new Lab()
     const t = fake<unknown>(lab, 't', replayClass, { ms: 1, does: refuse })
     const nap = fake<unknown>(lab, 'nap', 'pure', { ms: 500 })
@@ -97,7 +97,7 @@ test('I1 B3 every attempt has its own intent, durable before it is dispatched', 
   expect(record).toMatchObject({ status: 'committed', attempt: 3, workerId: 'w1' })
 })
 
-test('G2 a crash between two attempts that were not sent: the next process sends without asking', async () => {
+test('G2 a crash between two attempts not sent: the next process does not ask', async () => {
   const does = (n: number) => (n === 1 ? notSent() : 'ok')
   const { lab, t, graph } = one('unsafe_on_replay', { ms: 1, does, retry: { backoffMs: 5_000 } })
   const ended = () =>
@@ -116,13 +116,16 @@ test('G2 unknown, pure: tried again, then failed; no intent, no question', async
   expect(await lab.attempts()).toEqual([])
 })
 
-test('G1 G2 unknown, keyed: sent again with the recorded key, then a person when tries are spent', async () => {
+test('G1 G2 unknown, keyed: sent again with the recorded key, then a person', async () => {
   let n = 0
   const key = () => `stable-${n++ < 2 ? 'first' : 'moved'}`
   const { lab, t, graph } = one('idempotent_with_key', { ms: 1, does: lost, idempotencyKey: key })
   expect(await lab.process(graph, null)).toBe('parked')
   expect(t.sent.map((each) => each.key)).toEqual(['stable-first', 'stable-first', 'stable-first'])
-  expect(await lab.item()).toMatchObject({ reason: 'unknown', body: { idempotencyKey: 'stable-first' } })
+  expect(await lab.item()).toMatchObject({
+    reason: 'unknown',
+    body: { idempotencyKey: 'stable-first' },
+  })
 })
 
 test('C2 G2 unknown, unsafe: sent once, then a person', async () => {
@@ -134,7 +137,7 @@ test('C2 G2 unknown, unsafe: sent once, then a person', async () => {
 })
 
 for (const second of [refuse, notSent]) {
-  test(`G2 ${second.name} after an unknown attempt is no certain failure: keyed ends in doubt`, async () => {
+  test(`G2 ${second.name} after an unknown attempt is no certain failure`, async () => {
     const does = (n: number) => (n === 1 ? lost() : second())
     const { lab, t, graph } = one('idempotent_with_key', { ms: 1, does })
     expect(await lab.process(graph, null)).toBe('parked')
@@ -144,7 +147,7 @@ for (const second of [refuse, notSent]) {
   })
 }
 
-test('G2 a refusal after a crash is no certain failure either: the first attempt may have landed', async () => {
+test('G2 a refusal after a crash is no certain failure: the first may have landed', async () => {
   const { lab, t, graph } = one('idempotent_with_key', { ms: 100, does: refuse })
   await lab.process(graph, null, { killWhen: () => t.sent.length === 1 })
   expect(await lab.process(graph, null)).toBe('parked')
@@ -179,7 +182,7 @@ test('I1 a tool that changes its input does not change what the next attempt sen
   expect(t.sent.map((each) => each.input)).toEqual([{ n: 1 }, { n: 1 }])
 })
 
-test('I1 A5 what is sent is what was recorded, though the node changes the object meanwhile', async () => {
+test('I1 A5 what is sent is what was recorded, though the node changes the object', async () => {
   const lab = new Lab()
   const got: unknown[] = []
   const graph = flow([], async (ctx) => {
@@ -219,11 +222,13 @@ for (const [what, options] of invalid) {
     const { lab, graph } = one('pure', { ms: 1, ...options })
     expect(await lab.process(graph, null)).toBe('ended')
     const { message } = (await lab.output()) as { message: string }
-    expect(message).toMatch(what === 'is not plain data' ? /\$\.at is an instance of Date/ : /number/)
+    expect(message).toMatch(
+      what === 'is not plain data' ? /\$\.at is an instance of Date/ : /number/,
+    )
   })
 }
 
-test('A5 input that does not validate never reaches the tool, of any class, and leaves no record', async () => {
+test('A5 input that does not validate never reaches a tool, and leaves no record', async () => {
   for (const replayClass of classes) {
     const lab = new Lab()
     const t = fake<unknown>(lab, 't', replayClass, { input: numbers() })
@@ -233,7 +238,7 @@ test('A5 input that does not validate never reaches the tool, of any class, and 
   }
 })
 
-test('A5 the hash is of the validated value: what the schema adds is recorded and sent', async () => {
+test('A5 the hash is of the validated value: what a schema adds is recorded and sent', async () => {
   const lab = new Lab()
   const validate = async (value: unknown) => ({ value: { ...(value as object), lang: 'en' } })
   const input = { '~standard': { version: 1, vendor: 'test', validate } }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { NotSentError, RefusedError } from '../../src/index.ts'
 import { type FakeOptions, fake, flow, Lab } from '../lab.ts'
 
-/** A worker stands still in the middle of a call; its lease ends, and another one takes the run over. */
+/** A worker stands still in the middle of a call; its lease ends, another takes the run over. */
 async function takenOver(options: FakeOptions = {}, decided = true) {
   const lab = new Lab()
   const ms = (n: number) => (n === 1 ? 5_000 : 10)
@@ -17,7 +17,7 @@ async function takenOver(options: FakeOptions = {}, decided = true) {
   return { lab, t, graph }
 }
 
-test('I2 I11 D2 a late receipt after takeover is evidence: the doubt closes, nothing is sent again', async () => {
+test('I2 I11 D2 a late receipt after takeover is evidence, and closes the doubt', async () => {
   const { lab, t, graph } = await takenOver()
   const before = lab.commits.length
   await lab.pass(10_000)
@@ -44,7 +44,7 @@ test('I2 I11 the same for a holder that was told before its call returned', asyn
 })
 
 for (const told of [true, false]) {
-  test(`I5 a stale holder's timeout ends no attempt: it may still land (told: ${told})`, async () => {
+  test(`I5 a stale holder's timeout ends no attempt (told: ${told})`, async () => {
     const { lab, graph } = await takenOver({ timeoutMs: 2_000 }, false)
     const old = lab.execution
     expect(await lab.process(graph, null, { notDead: true })).toBe('parked')
@@ -62,7 +62,7 @@ for (const told of [true, false]) {
   })
 }
 
-test('I11 a late receipt while the new holder is still at work is not overlooked by its park', async () => {
+test('I11 a late receipt while the new holder works is not overlooked by its park', async () => {
   const { lab, t } = await takenOver({}, false)
   const slow = fake(lab, 'slow', 'pure', { ms: 8_000 })
   const both = flow([t.tool, slow.tool], async (ctx) => {
@@ -99,7 +99,7 @@ test('I11 a late "not sent" settles it too: the new holder sends without asking'
   expect(t.sent.map((each) => each.attempt)).toEqual([1, 2])
 })
 
-test('I11 I5 a late error that proves nothing leaves the doubt, ends the attempt, raises the version', async () => {
+test('I11 I5 a late error proves nothing: the attempt ends, the doubt stays', async () => {
   const does = () => {
     throw new Error('reset')
   }
@@ -113,7 +113,7 @@ test('I11 I5 a late error that proves nothing leaves the doubt, ends the attempt
   expect(await lab.state()).toBe('waiting_human')
 })
 
-test('I11 evidence that it landed voids a grant not yet used: "did not happen" was wrong in time', async () => {
+test('I11 evidence that it landed voids a grant not yet used', async () => {
   const { lab, t, graph } = await takenOver()
   const item = await lab.item()
   await lab.decide({ outcome: 'did_not_happen' })
@@ -128,7 +128,7 @@ test('I11 evidence that it landed voids a grant not yet used: "did not happen" w
   expect(await lab.events('evidence_conflict')).toEqual([])
 })
 
-test('I11 evidence after the grant was used is a conflict on record; the result of the second stands', async () => {
+test('I11 evidence after the grant was used is a conflict; the second result stands', async () => {
   const { lab, t, graph } = await takenOver()
   await lab.decide({ outcome: 'did_not_happen' })
   expect(await lab.process(graph, null, { notDead: true })).toBe('ended')
@@ -151,7 +151,7 @@ test('I11 evidence while the second attempt is out: a conflict, and still one re
 })
 
 for (const outcome of ['happened', 'fail'] as const) {
-  test(`I11 evidence after "${outcome}" was obeyed is a conflict, and changes nothing`, async () => {
+  test(`I11 evidence after "${outcome}" was obeyed is a conflict`, async () => {
     const { lab, t, graph } = await takenOver()
     await lab.decide(outcome === 'happened' ? { outcome, result: { id: 'said' } } : { outcome })
     expect(await lab.process(graph, null, { notDead: true })).toBe('ended')
@@ -163,7 +163,7 @@ for (const outcome of ['happened', 'fail'] as const) {
     expect(t.sent).toHaveLength(1)
   })
 
-  test(`I11 evidence after "${outcome}" was said, before it is obeyed: a conflict, the word stands`, async () => {
+  test(`I11 evidence after "${outcome}", not yet obeyed: the word stands`, async () => {
     const { lab, graph } = await takenOver()
     await lab.decide(outcome === 'happened' ? { outcome, result: { id: 'said' } } : { outcome })
     await lab.pass(10_000)
@@ -180,7 +180,7 @@ for (const outcome of ['happened', 'fail'] as const) {
   })
 }
 
-test('I2 D2 a stale holder writes nothing but evidence: its receipt, its next intent, its end', async () => {
+test('I2 D2 a stale holder writes evidence alone: no receipt, no intent, no end', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay', { ms: 5_000 })
   const b = fake(lab, 'b', 'unsafe_on_replay')
@@ -198,7 +198,7 @@ test('I2 D2 a stale holder writes nothing but evidence: its receipt, its next in
   expect(await lab.state()).toBe('pending')
 })
 
-test('D2 I2 a holder whose lease has ended by its own clock sends nothing, and says so', async () => {
+test('D2 I2 a holder whose lease has ended by its clock sends nothing, and says so', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay')
   const graph = flow([t.tool], async (ctx) => (await ctx.call(t.tool, 1)).id)
@@ -211,7 +211,7 @@ test('D2 I2 a holder whose lease has ended by its own clock sends nothing, and s
   expect(await lab.events('doubt')).toEqual([])
 })
 
-test('D2 a lease that ends between two calls: the first is kept, the second goes to the successor', async () => {
+test('D2 a lease that ends between two calls: the successor sends the second', async () => {
   const lab = new Lab()
   const a = fake(lab, 'a', 'unsafe_on_replay')
   const b = fake(lab, 'b', 'unsafe_on_replay')
@@ -227,7 +227,7 @@ test('D2 a lease that ends between two calls: the first is kept, the second goes
   expect([a.sent.length, b.sent.length]).toEqual([1, 1])
 })
 
-test('I4 I2 an acknowledgement lost, the run taken over, the intent written again: nothing is sent', async () => {
+test('I4 I2 an intent written again after a takeover permits no dispatch', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay')
   const graph = flow([t.tool], async (ctx) => (await ctx.call(t.tool, 1)).id)

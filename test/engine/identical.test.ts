@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { RefusedError } from '../../src/index.ts'
 import { fake, flow, Lab } from '../lab.ts'
 
-test('B1 C5 an identical call twice sends twice; after a crash in the second, the first replays', async () => {
+test('B1 C5 an identical call twice sends twice; each has its own fate', async () => {
   const lab = new Lab()
   const send = fake(lab, 'send', 'unsafe_on_replay')
   const graph = flow([send.tool], async (ctx) => {
@@ -38,11 +38,14 @@ test('B1 identical calls in parallel keep their own results over a crash', async
   })
   await lab.process(graph, null, { killWhen: () => lab.durable('send', 'committed', 3) })
   expect(await lab.process(graph, null)).toBe('ended')
-  expect(seen).toEqual([['send1', 'send2', 'send3'], ['send1', 'send2', 'send3']])
+  expect(seen).toEqual([
+    ['send1', 'send2', 'send3'],
+    ['send1', 'send2', 'send3'],
+  ])
   expect(send.sent).toHaveLength(3)
 })
 
-test('B1 oncePerVisit: the second identical call is a hit, before and after the first has ended', async () => {
+test('B1 oncePerVisit: a second identical call is a hit, at once or later', async () => {
   const lab = new Lab()
   const send = fake(lab, 'send', 'unsafe_on_replay', { oncePerVisit: true })
   const nap = fake(lab, 'nap', 'pure', { ms: 500 })
@@ -76,7 +79,7 @@ test('B1 oncePerVisit: the hit of a failed call fails alike', async () => {
   expect(send.sent).toHaveLength(1)
 })
 
-test('C9 node code can tell a replayed result from a fresh one, of every class and of an error', async () => {
+test('C9 node code can tell a replayed result from a fresh one, errors included', async () => {
   const lab = new Lab()
   const refusing = () => {
     throw new RefusedError('no')
@@ -88,16 +91,19 @@ test('C9 node code can tell a replayed result from a fresh one, of every class a
   const nap = fake(lab, 'nap', 'pure', { ms: 500 })
   const all = [read, put, send, refused, nap]
   const flags: (boolean | undefined)[][] = []
-  const graph = flow(all.map((each) => each.tool), async (ctx) => {
-    const seen: (boolean | undefined)[] = []
-    flags.push(seen)
-    for (const each of all) {
-      const call = ctx.call(each.tool, 1)
-      expect(call.replayed).toBeUndefined()
-      await call.catch(() => {})
-      seen.push(call.replayed)
-    }
-  })
+  const graph = flow(
+    all.map((each) => each.tool),
+    async (ctx) => {
+      const seen: (boolean | undefined)[] = []
+      flags.push(seen)
+      for (const each of all) {
+        const call = ctx.call(each.tool, 1)
+        expect(call.replayed).toBeUndefined()
+        await call.catch(() => {})
+        seen.push(call.replayed)
+      }
+    },
+  )
   await lab.process(graph, null, { killWhen: () => lab.durable('refused', 'failed') })
   expect(await lab.process(graph, null)).toBe('ended')
   expect(flags).toEqual([

@@ -7,7 +7,13 @@ const keyed = 'idempotent_with_key'
 const unsafe = 'unsafe_on_replay'
 
 for (const [what, key] of [
-  ['a counter', ((n: number) => () => `k${n++}`)(0)],
+  [
+    'a counter',
+    (
+      (n: number) => () =>
+        `k${n++}`
+    )(0),
+  ],
   ['an empty key', () => ''],
   ['no string', () => 7 as unknown as string],
 ] as const) {
@@ -21,7 +27,7 @@ for (const [what, key] of [
   })
 }
 
-test('A3 on resume the recorded key is sent although the function has moved; an event says so', async () => {
+test('A3 on resume the recorded key is sent though the function moved; an event', async () => {
   const lab = new Lab()
   let salt = 'a'
   const idempotencyKey = () => `k-${salt}`
@@ -34,7 +40,7 @@ test('A3 on resume the recorded key is sent although the function has moved; an 
   expect(await lab.events('key_moved')).toMatchObject([{ data: { was: 'k-a', is: 'k-b' } }])
 })
 
-test('A3 a key function that throws on resume has moved too: the recorded key is sent', async () => {
+test('A3 a key function that throws on resume: the recorded key is sent', async () => {
   const lab = new Lab()
   let broken = false
   const idempotencyKey = () => {
@@ -51,7 +57,7 @@ test('A3 a key function that throws on resume has moved too: the recorded key is
   expect(await lab.events('key_moved')).toHaveLength(1)
 })
 
-test('A3 a key function that throws between two attempts does not bring the process down', async () => {
+test('A3 a key function that throws between two attempts: the process survives', async () => {
   const lab = new Lab()
   let calls = 0
   const idempotencyKey = () => {
@@ -68,7 +74,7 @@ test('A3 a key function that throws between two attempts does not bring the proc
   expect(t.sent.map((each) => each.key)).toEqual(['k', 'k'])
 })
 
-test('A3 a key function that throws at the first dispatch: its own call is refused, unsent', async () => {
+test('A3 a key function that throws at first: its own call is refused, unsent', async () => {
   const lab = new Lab()
   const idempotencyKey = () => {
     throw new Error('no customer')
@@ -91,7 +97,7 @@ test('A3 a key function that throws at the first dispatch: its own call is refus
   expect(t.sent).toEqual([])
 })
 
-test('A3 recordedKey() is made once, written with the intent, and the same for every attempt', async () => {
+test('A3 recordedKey() is made once, and the same for every attempt', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', keyed, { idempotencyKey: recordedKey() })
   const graph = flow([t.tool], async (ctx) => {
@@ -117,11 +123,14 @@ test('A3 the key is in the intent, durable before the first byte is sent', async
     return { id: 'ok' }
   }
   const t = fake(lab, 't', keyed, { ms: 0, idempotencyKey: recordedKey(), does })
-  await lab.process(flow([t.tool], (ctx) => ctx.call(t.tool, 1)), null)
+  await lab.process(
+    flow([t.tool], (ctx) => ctx.call(t.tool, 1)),
+    null,
+  )
   expect(known).toEqual([t.sent[0]?.key])
 })
 
-test('B1 the same tool and key with another input is a doubt: the upstream would answer the first', async () => {
+test('B1 the same tool and key with another input is a doubt', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', keyed, { idempotencyKey: () => 'same' })
   const graph = flow([t.tool], async (ctx) => {
@@ -151,10 +160,12 @@ test('B1 a key conflict is seen between parallel calls, and after a crash', asyn
   expect((await lab.item()).reason).toBe('key_conflict')
 })
 
-test('C2 A5 an unfit answer to a key conflict is asked again, and nothing becomes its result', async () => {
+test('C2 A5 an unfit answer to a key conflict is asked again; no result is made up', async () => {
   const lab = new Lab()
   const validate = (value: unknown) =>
-    typeof (value as { id?: unknown } | null)?.id === 'string' ? { value } : { issues: [{ message: 'id' }] }
+    typeof (value as { id?: unknown } | null)?.id === 'string'
+      ? { value }
+      : { issues: [{ message: 'id' }] }
   const output = { '~standard': { version: 1, vendor: 'test', validate } }
   const t = fake(lab, 't', keyed, { idempotencyKey: () => 'same', output })
   const graph = flow([t.tool], async (ctx) => {
@@ -191,7 +202,7 @@ for (const [was, is] of [
   [unsafe, 'pure'],
   [keyed, unsafe],
 ] as const) {
-  test(`A4 class changed from ${was} to ${is}: the stricter rules, so a person is asked`, async () => {
+  test(`A4 class changed from ${was} to ${is}: a person is asked`, async () => {
     const { lab, end, now } = await reclassed(was, is)
     expect(end).toBe('parked')
     expect(now.sent).toEqual([])
@@ -200,7 +211,7 @@ for (const [was, is] of [
   })
 }
 
-test('A4 class changed from keyed to pure: sent again with the recorded key, under a new intent', async () => {
+test('A4 class changed from keyed to pure: sent again with the recorded key', async () => {
   const { lab, end, now } = await reclassed(keyed, 'pure')
   expect(end).toBe('ended')
   expect(now.sent.map((each) => [each.key, each.attempt])).toEqual([['key-t', 2]])

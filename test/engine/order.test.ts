@@ -1,4 +1,4 @@
-// The one queue: every result reaches the node in the recorded order, whatever the latencies are now.
+// The one queue: every result reaches the node in the recorded order, whatever the latencies.
 import { expect, test } from 'vitest'
 import { fake, flow, Lab, work } from '../lab.ts'
 
@@ -6,10 +6,13 @@ import { fake, flow, Lab, work } from '../lab.ts'
 function latencies(lab: Lab, first: Record<string, number>, later: Record<string, number>) {
   let process = first
   const answering = (name: string) => fake(lab, name, 'pure', { ms: () => process[name] ?? 0 })
-  return { answering, reverse: () => void (process = later) }
+  const reverse = () => {
+    process = later
+  }
+  return { answering, reverse }
 }
 
-test('C4 branches wake in recorded order: answering in order of issue would swap the ranks', async () => {
+test('C4 branches wake in recorded order: order of issue would swap the ranks', async () => {
   const lab = new Lab()
   const speed = { a: 10, b: 60, c: 30 }
   const send = fake(lab, 'send', 'unsafe_on_replay', { ms: 300 })
@@ -34,12 +37,15 @@ test('C4 branches wake in recorded order: answering in order of issue would swap
     await lab.decide({ outcome: 'happened', result: { id: `s${n}` } })
   }
   expect(await lab.process(graph, null)).toBe('ended')
-  expect([woke[0], woke.at(-1)]).toEqual([['a', 'c', 'b'], ['a', 'c', 'b']])
+  expect([woke[0], woke.at(-1)]).toEqual([
+    ['a', 'c', 'b'],
+    ['a', 'c', 'b'],
+  ])
   expect(await lab.output()).toEqual(['s3', 's1', 's2'])
   expect(send.sent).toHaveLength(3)
 })
 
-test('C4 Promise.race has the recorded winner, though the loser is at once there on replay', async () => {
+test('C4 Promise.race has the recorded winner, though the loser is there first', async () => {
   const lab = new Lab()
   const { answering, reverse } = latencies(
     lab,
@@ -50,8 +56,8 @@ test('C4 Promise.race has the recorded winner, though the loser is at once there
   const send = fake(lab, 'send', 'unsafe_on_replay')
   const winners: string[] = []
   const graph = flow([fast.tool, slow.tool, early.tool, send.tool], async (ctx) => {
-    // Issued first, after a raw wait: its record holds the winner back for a while on replay, in which
-    // the loser's fresh answer arrives. Delivered at once it would win.
+    // Issued first, after a raw wait: its record holds the winner back for a while on replay, in
+    // which the loser's fresh answer arrives. Delivered at once it would win.
     const branch = work(lab, 10).then(() => ctx.call(early.tool, 1))
     const winner = await Promise.race([
       ctx.call(slow.tool, 1).then(() => 'slow'),
@@ -71,7 +77,7 @@ test('C4 Promise.race has the recorded winner, though the loser is at once there
   expect(send.sent).toHaveLength(1)
 })
 
-test('C4 a fresh result waits for the recorded ones, also when they are matched later', async () => {
+test('C4 a fresh result waits for recorded ones, also if they are matched later', async () => {
   const lab = new Lab()
   const fresh = fake(lab, 'fresh', 'pure', { ms: (n) => (n === 1 ? 5_000 : 1) })
   const old = fake(lab, 'old', 'unsafe_on_replay', { ms: 20 })
@@ -111,7 +117,7 @@ test('C4 each delivery has a turn of its own, fresh or replayed', async () => {
   expect(turns).toHaveLength(2)
 })
 
-/** Branch one sleeps and calls `a`; branch two calls `b`, at once on replay. Killed between the two. */
+/** Branch one sleeps and calls `a`; branch two calls `b`, at once on replay. Killed in between. */
 function rawTimers(lab: Lab, sleepMs: number) {
   const a = fake(lab, 'a', 'unsafe_on_replay', { ms: 10 })
   const b = fake(lab, 'b', 'unsafe_on_replay', { ms: 10 })
@@ -128,7 +134,7 @@ function rawTimers(lab: Lab, sleepMs: number) {
   return { a, b, graph, crash }
 }
 
-test('C4 a raw timer shorter than settleMs: the new call waits until the record is claimed', async () => {
+test('C4 a raw timer shorter than settleMs: the new call waits for the record', async () => {
   const lab = new Lab()
   const { a, b, graph, crash } = rawTimers(lab, 200)
   await crash()
@@ -160,6 +166,30 @@ test('C4 settleMs is the process option: a longer one saves the question', async
   expect(b.sent).toHaveLength(1)
 })
 
+test('C2 every new call begins the settle time again, though nothing is delivered', async () => {
+  const lab = new Lab()
+  const slow = fake(lab, 'slow', 'pure', { ms: 5_000 })
+  const a = fake(lab, 'a', 'unsafe_on_replay', { ms: 10 })
+  const b = fake(lab, 'b', 'unsafe_on_replay', { ms: 10 })
+  let bSleepMs = 10_000
+  const graph = flow([slow.tool, a.tool, b.tool], async (ctx) => {
+    const one = async () => {
+      for (let i = 0; i < 4; i++) {
+        void ctx.call(slow.tool, i)
+        await work(lab, 200)
+      }
+      return ctx.call(a.tool, 1)
+    }
+    const two = work(lab, bSleepMs).then(() => ctx.call(b.tool, 1))
+    return (await Promise.all([one(), two])).map((each) => each.id)
+  })
+  await lab.process(graph, null, { killWhen: () => lab.durable('a') })
+  bSleepMs = 0
+  expect(await lab.process(graph, null)).toBe('ended')
+  expect([a.sent.length, b.sent.length]).toEqual([1, 1])
+  expect(await lab.events('doubt')).toEqual([])
+})
+
 test('C2 a sequence of short raw timers: every new call begins the settle time again', async () => {
   const lab = new Lab()
   const tick = fake(lab, 'tick', 'pure', { ms: 0 })
@@ -187,7 +217,7 @@ test('C2 a sequence of short raw timers: every new call begins the settle time a
   expect([a.sent.length, b.sent.length]).toEqual([1, 1])
 })
 
-test('C4 a record that nothing claims holds the others back for settleMs, then it is skipped', async () => {
+test('C4 a record that nothing claims is skipped after settleMs, not before', async () => {
   const lab = new Lab()
   const gone = fake(lab, 'gone', 'unsafe_on_replay', { ms: 10 })
   const kept = fake(lab, 'kept', 'unsafe_on_replay', { ms: 30 })
@@ -211,7 +241,7 @@ test('C4 a record that nothing claims holds the others back for settleMs, then i
   expect((await lab.item()).body.subject).toBeNull()
 })
 
-test('C5 a decision enters the order when it becomes known: later records keep their places', async () => {
+test('C5 a decision enters the order when it becomes known, and keeps its place', async () => {
   const lab = new Lab()
   const doubtful = fake(lab, 'doubtful', 'unsafe_on_replay', { ms: 1_000 })
   const quick = fake(lab, 'quick', 'unsafe_on_replay', { ms: 20 })
@@ -233,6 +263,9 @@ test('C5 a decision enters the order when it becomes known: later records keep t
   await lab.process(graph, null, { killWhen: () => after.sent.length === 1 })
   expect(await lab.process(graph, null)).toBe('parked')
   expect((await lab.item()).reason).toBe('unknown')
-  expect(woke.slice(2)).toEqual([['quick1', 'd'], ['quick1', 'd']])
+  expect(woke.slice(2)).toEqual([
+    ['quick1', 'd'],
+    ['quick1', 'd'],
+  ])
   expect(after.sent).toHaveLength(1)
 })

@@ -22,7 +22,7 @@ function slow(lab: Lab, replayClass: ReplayClass, landed: Landed | null, more: F
   return { t, asked, graph }
 }
 
-test('G1 a timeout aborts the signal, and its late return closes the doubt with its result', async () => {
+test('G1 a timeout aborts the signal; its late return closes the doubt', async () => {
   const lab = new Lab()
   let signal: AbortSignal | null = null
   const does = (_n: number, _input: unknown, call: CallInfo) => {
@@ -56,11 +56,16 @@ test('G1 a listener on the signal hears of the timeout when it comes', async () 
     return never
   }
   const t = fake(lab, 't', 'unsafe_on_replay', { ms: 0, timeoutMs: 100, does })
-  expect(await lab.process(flow([t.tool], (ctx) => ctx.call(t.tool, 1)), null)).toBe('parked')
+  expect(
+    await lab.process(
+      flow([t.tool], (ctx) => ctx.call(t.tool, 1)),
+      null,
+    ),
+  ).toBe('parked')
   expect(heard).toEqual(['TimeoutError'])
 })
 
-test('G1 unsafe, timed out, probe yes: a receipt with the probed result, nobody is asked', async () => {
+test('G1 unsafe, timed out, probe yes: a receipt, and nobody is asked', async () => {
   const lab = new Lab()
   const { t, asked, graph } = slow(lab, 'unsafe_on_replay', 'yes')
   expect(await lab.process(graph, null)).toBe('ended')
@@ -115,7 +120,7 @@ test('G1 keyed, timed out, probe yes: a receipt, not sent again', async () => {
   expect(t.sent).toHaveLength(1)
 })
 
-test('G1 A3 on resume the probe is asked with the original key and input, whatever the code says', async () => {
+test('G1 A3 on resume the probe is asked with the original key and input', async () => {
   const lab = new Lab()
   let now = 'first'
   const idempotencyKey = () => `key-${now}`
@@ -138,7 +143,7 @@ for (const landed of ['no', 'unknown', 'throws', 'hangs'] as const) {
   })
 }
 
-test('G1 unsafe on resume, probe yes: read back as a receipt, and not asked for again', async () => {
+test('G1 unsafe on resume, probe yes: a receipt, and not asked for again', async () => {
   const lab = new Lab()
   const { t, asked, graph } = slow(lab, 'unsafe_on_replay', 'yes')
   await lab.process(graph, null, { killWhen: () => t.sent.length === 1 })
@@ -160,7 +165,7 @@ test('A5 C2 a probed result that does not validate is not a receipt', async () =
 })
 
 for (const landed of ['no', 'unknown', null] as const) {
-  test(`G6 the key window has passed, probe ${landed}: never sent again, a person`, async () => {
+  test(`G1 the key window has passed, probe ${landed}: never sent again, a person`, async () => {
     const lab = new Lab()
     const { t, graph } = slow(lab, 'idempotent_with_key', landed, { keyTtlMs: 500 })
     await lab.process(graph, null, { killWhen: () => t.sent.length === 1 })
@@ -170,7 +175,7 @@ for (const landed of ['no', 'unknown', null] as const) {
   })
 }
 
-test('G6 the key window has passed, probe yes: still a receipt', async () => {
+test('G1 the key window has passed, probe yes: still a receipt', async () => {
   const lab = new Lab()
   const { t, graph } = slow(lab, 'idempotent_with_key', 'yes', { keyTtlMs: 500 })
   await lab.process(graph, null, { killWhen: () => t.sent.length === 1 })
@@ -178,7 +183,7 @@ test('G6 the key window has passed, probe yes: still a receipt', async () => {
   expect(await lab.output()).toBe('probed')
 })
 
-test('G6 the window counts from the first intent: sending again does not open it anew', async () => {
+test('G1 the key window counts from the first intent: a resend opens no new one', async () => {
   const lab = new Lab()
   const { t, graph } = slow(lab, 'idempotent_with_key', null, { keyTtlMs: 1_500 })
   await lab.process(graph, null, { killWhen: () => t.sent.length === 1 })
@@ -188,13 +193,18 @@ test('G6 the window counts from the first intent: sending again does not open it
   expect(t.sent).toHaveLength(2)
 })
 
-test('G6 within one process too: retries stop when the window closes', async () => {
+test('G1 within one process too: retries stop when the window closes', async () => {
   const lab = new Lab()
   const does = () => {
     throw new Error('lost')
   }
   const retry = { attemptMax: 10, backoffMs: 400, backoffMaxMs: 400 }
-  const { t, graph } = slow(lab, 'idempotent_with_key', null, { ms: 1, does, retry, keyTtlMs: 1_000 })
+  const { t, graph } = slow(lab, 'idempotent_with_key', null, {
+    ms: 1,
+    does,
+    retry,
+    keyTtlMs: 1_000,
+  })
   expect(await lab.process(graph, null)).toBe('parked')
   const [first] = t.sent
   for (const each of t.sent) expect(each.at - (first?.at ?? 0)).toBeLessThan(1_000)

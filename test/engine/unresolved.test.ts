@@ -1,13 +1,13 @@
 // What a person may say about an unknown outcome, when, and what it binds.
 import { expect, test } from 'vitest'
-import type { DecideRequest } from '../../src/index.ts'
+import { type DecideRequest, NotSentError } from '../../src/index.ts'
 import { type FakeOptions, fake, flow, Lab } from '../lab.ts'
 
 const lost = () => {
   throw new Error('lost')
 }
 
-test('C2 E2 a call failed without knowledge throws OutcomeUnknownError, and again on replay', async () => {
+test('C2 a call failed without knowledge throws OutcomeUnknownError, alike on replay', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay', { does: lost })
   const nap = fake(lab, 'nap', 'pure', { ms: 500 })
@@ -24,11 +24,15 @@ test('C2 E2 a call failed without knowledge throws OutcomeUnknownError, and agai
   expect(await lab.process(graph, null)).toBe('ended')
   expect(seen).toHaveLength(2)
   expect(seen[1]).toEqual(seen[0])
-  expect(seen[0]).toEqual(['OutcomeUnknownError', 'OUTCOME_UNKNOWN', expect.stringMatching(/nobody can tell/)])
+  expect(seen[0]).toEqual([
+    'OutcomeUnknownError',
+    'OUTCOME_UNKNOWN',
+    expect.stringMatching(/nobody can tell/),
+  ])
   expect((await lab.records())[0]).toMatchObject({ status: 'failed', unresolved: true })
 })
 
-test('E2 the same call again goes to a person, after every resume; another input does not', async () => {
+test('C2 the same call again goes to a person at every resume; another input not', async () => {
   const lab = new Lab()
   const does = (n: number) => (n === 1 ? lost() : { id: `t${n}` })
   const t = fake(lab, 't', 'unsafe_on_replay', { does })
@@ -41,7 +45,7 @@ test('E2 the same call again goes to a person, after every resume; another input
   })
   await lab.process(graph, null)
   await lab.decide({ outcome: 'fail' })
-  await lab.process(graph, null, { killWhen: () => nap.sent.length === 1 })
+  await lab.process(graph, null, { killWhen: () => lab.durable('t') })
   expect(t.sent.map((each) => each.input)).toEqual([{ to: 'ana' }, { to: 'bob' }])
   expect(await lab.process(graph, null)).toBe('parked')
   expect(await lab.item()).toMatchObject({ reason: 'unresolved', body: { input: { to: 'ana' } } })
@@ -56,7 +60,7 @@ test('E2 the same call again goes to a person, after every resume; another input
   expect(t.sent).toHaveLength(3)
 })
 
-test('C2 E2 a loop that tries until it works: three decisions, one send, no accident', async () => {
+test('C2 a loop that tries until it works: three decisions, one send, no accident', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay', { does: lost })
   const graph = flow([t.tool], async (ctx) => {
@@ -81,7 +85,7 @@ test('C2 E2 a loop that tries until it works: three decisions, one send, no acci
   expect(t.sent).toHaveLength(1)
 })
 
-test('E2 happened is validated: an unfit result is asked again, and the next word counts', async () => {
+test('C2 A5 an unfit `happened` is asked again, and the next word counts', async () => {
   for (const next of ['happened', 'did_not_happen'] as const) {
     const lab = new Lab()
     const validate = (value: unknown) =>
@@ -104,7 +108,7 @@ test('E2 happened is validated: an unfit result is asked again, and the next wor
   }
 })
 
-test('E2 "did not happen" allows exactly one more attempt: the next unknown end asks again', async () => {
+test('I5 "did not happen" allows one more attempt: the next unknown end asks again', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay', { does: lost })
   const graph = flow([t.tool], async (ctx) => (await ctx.call(t.tool, 1)).id)
@@ -118,7 +122,26 @@ test('E2 "did not happen" allows exactly one more attempt: the next unknown end 
   }
 })
 
-test('I11 a grant is used up though the process dies before it sends: then it asks, and sends nothing', async () => {
+test('G2 I5 a grant rules the earlier attempts out for later resumes too', async () => {
+  const lab = new Lab()
+  const does = (n: number) => {
+    if (n === 2) throw new NotSentError('no route')
+    return n === 1 ? lost() : { id: `t${n}` }
+  }
+  const t = fake(lab, 't', 'unsafe_on_replay', { does, retry: { backoffMs: 5_000 } })
+  const graph = flow([t.tool], async (ctx) => (await ctx.call(t.tool, 1)).id)
+  await lab.process(graph, null)
+  await lab.decide({ outcome: 'did_not_happen' })
+  const ended = () =>
+    lab.commits.some((each) => each.changes.attempts?.some((row) => row.outcome === 'not_sent'))
+  expect(await lab.process(graph, null, { killWhen: ended })).toBe('crash')
+  // The first was ruled out by a person, the second was certainly not sent: nobody is asked.
+  expect(await lab.process(graph, null)).toBe('ended')
+  expect(await lab.output()).toBe('t3')
+  expect(t.sent).toHaveLength(3)
+})
+
+test('I11 a grant is used up though the process dies before it sends: it asks', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay', { does: lost })
   const graph = flow([t.tool], async (ctx) => (await ctx.call(t.tool, 1)).id)
@@ -132,13 +155,19 @@ test('I11 a grant is used up though the process dies before it sends: then it as
   expect((await lab.item()).body.attempt).toBe(2)
 })
 
-test('E2 two people at once: one wins, one is told; the same word twice is one decision', async () => {
+test('C2 two people at once: one wins, one is told; a word said twice is one', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay', { does: lost })
   const graph = flow([t.tool], async (ctx) => (await ctx.call(t.tool, 1)).id)
   await lab.process(graph, null)
   const { itemId, version } = await lab.item()
-  const ana: DecideRequest = { outcome: 'happened', result: { id: 1 }, by: 'ana', reason: 'log', version }
+  const ana: DecideRequest = {
+    outcome: 'happened',
+    result: { id: 1 },
+    by: 'ana',
+    reason: 'log',
+    version,
+  }
   await lab.inbox.decide(itemId, ana)
   const bob = lab.inbox.decide(itemId, { ...ana, by: 'bob', outcome: 'fail', madeSure: true })
   await expect(bob).rejects.toMatchObject({ code: 'ITEM_CLOSED' })
@@ -165,7 +194,7 @@ async function inDoubt(options: FakeOptions, process: { killed: boolean; notDead
 const early = { code: 'DECISION_TOO_EARLY' }
 
 for (const outcome of ['did_not_happen', 'fail'] as const) {
-  test(`I5 ${outcome} is refused while an attempt may be running: a newer fence proves nothing`, async () => {
+  test(`I5 ${outcome} is refused while an attempt may be running`, async () => {
     const { lab, item, say } = await inDoubt({ ms: 1e6 }, { killed: true, notDead: true })
     await lab.pass(3_600_000)
     await expect(say(outcome)).rejects.toMatchObject(early)
@@ -174,7 +203,7 @@ for (const outcome of ['did_not_happen', 'fail'] as const) {
     expect(await lab.state()).toBe('waiting_human')
   })
 
-  test(`I5 ${outcome} is refused within quietMs of the end of the attempt, and allowed after it`, async () => {
+  test(`I5 ${outcome} is refused within quietMs of the end, allowed after it`, async () => {
     const { lab, say } = await inDoubt({ ms: 1, does: lost }, { killed: false })
     await expect(say(outcome)).rejects.toMatchObject(early)
     await lab.pass(59_000)
@@ -187,7 +216,7 @@ for (const outcome of ['did_not_happen', 'fail'] as const) {
     expect(await lab.state()).toBe('pending')
   })
 
-  test(`I5 ${outcome}: a process that is dead has ended its attempt, and the quiet time begins there`, async () => {
+  test(`I5 ${outcome}: the quiet time begins with the death of the process`, async () => {
     const { lab, say } = await inDoubt({ ms: 1e6, quietMs: 5_000 }, { killed: true })
     await expect(say(outcome)).rejects.toMatchObject(early)
     await lab.pass(5_500)
@@ -222,8 +251,15 @@ test('I5 every earlier attempt counts: the second has ended, the first has not',
   expect(await lab.process(graph, null, { notDead: true })).toBe('parked')
   await lab.pass(10_000)
   const item = await lab.item()
-  const said = { by: 'ana', reason: 'looked', version: item.version, outcome: 'did_not_happen' as const }
-  await expect(lab.inbox.decide(item.itemId, said)).rejects.toThrow(/attempt 1 may still be running/)
+  const said = {
+    by: 'ana',
+    reason: 'looked',
+    version: item.version,
+    outcome: 'did_not_happen' as const,
+  }
+  await expect(lab.inbox.decide(item.itemId, said)).rejects.toThrow(
+    /attempt 1 may still be running/,
+  )
 })
 
 test('I5 happened and abandon need no waiting', async () => {
@@ -235,8 +271,11 @@ test('I5 happened and abandon need no waiting', async () => {
   expect(await second.lab.state()).toBe('failed')
 })
 
-test('I5 the quiet time is at least 60 s and at least the timeout, unless the tool says', async () => {
+test('I5 the quiet time is 60 s and the timeout at least, unless the tool says', async () => {
   const lab = new Lab()
-  const of = (options: FakeOptions) => fake(lab, 't', 'unsafe_on_replay', options).tool.rules.quietMs
-  expect([of({ timeoutMs: 10 }), of({ timeoutMs: 90_000 }), of({ quietMs: 7 })]).toEqual([60_000, 90_000, 7])
+  const of = (options: FakeOptions) =>
+    fake(lab, 't', 'unsafe_on_replay', options).tool.rules.quietMs
+  expect([of({ timeoutMs: 10 }), of({ timeoutMs: 90_000 }), of({ quietMs: 7 })]).toEqual([
+    60_000, 90_000, 7,
+  ])
 })

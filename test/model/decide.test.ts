@@ -12,7 +12,7 @@ import type {
   UnmatchedCall,
 } from '../../src/model/records.ts'
 import { outcomes } from '../../src/model/records.ts'
-import { attempt, item, newRun } from '../../src/testing/store/fixtures.ts'
+import { attempt, item, newRun, record, settled } from '../../src/testing/store/fixtures.ts'
 
 const waitingFor = { kind: 'doubt', items: ['i1'], since: 5_000, queue: 'default' } as const
 const { run } = newRun('r1', { state: 'waiting_human', waitingFor, fence: 1 })
@@ -24,7 +24,9 @@ const made = { decisionId: 'd1', at: late }
 const ended = attempt(1, { endedAt: 2_500, outcome: 'unknown' })
 
 function view(more: Partial<DecideView> = {}): DecideView {
-  return { run, attempts: [ended], items: [item()], decisions: [], deaths: new Map(), ...more }
+  const records = [record(1, { status: 'in_doubt' })]
+  const open = { run, records, attempts: [ended], items: [item()] }
+  return { ...open, decisions: [], deaths: new Map(), ...more }
 }
 
 function doubt(reason: DoubtReason, body: Partial<ItemBody> = {}, more: Partial<Item> = {}): Item {
@@ -72,7 +74,7 @@ describe('which outcomes an item has', () => {
     ['a question', question, ['respond', 'fail', 'abandon']],
   ]
   const details: Partial<DecideRequest> = { result: { id: 'm1' } }
-  const record = { tool: 'send', inputHash: 'a', occurrence: 0 }
+  const named = { record: { tool: 'send', inputHash: 'a', occurrence: 0 } }
 
   test.each(expected)('C2 %s: exactly these, in this order', (_, one, allowed) => {
     expect(outcomesOf(one)).toEqual(allowed)
@@ -82,8 +84,8 @@ describe('which outcomes an item has', () => {
     'C2 %s: each of them is taken, recorded and wakes the run',
     (_, one, allowed) => {
       for (const outcome of outcomes.filter((each) => allowed.includes(each))) {
-        const named = outcome === 'use_record' || outcome === 'retire_record' ? { record } : {}
-        const { changes, decision } = decided(ask(outcome, { ...details, ...named }), {
+        const which = outcome === 'use_record' || outcome === 'retire_record' ? named : {}
+        const { changes, decision } = decided(ask(outcome, { ...details, ...which }), {
           items: [one],
         })
         expect(decision).toMatchObject({ outcome, by: 'ana', version: 1, reason: one.reason })
@@ -114,7 +116,7 @@ describe('which outcomes an item has', () => {
   test.each(expected.filter(([, , allowed]) => !allowed.includes('use_record')))(
     'C2 %s: use_record is refused, whatever record is named',
     (_, one) => {
-      expect(refusal(ask('use_record', { record }), { items: [one] }).code).toBe('DECISION_INVALID')
+      expect(refusal(ask('use_record', named), { items: [one] }).code).toBe('DECISION_INVALID')
       expect(refusal(ask('use_record'), { items: [one] }).code).toBe('DECISION_INVALID')
     },
   )
@@ -273,6 +275,21 @@ describe('I11 versions: two people at once', () => {
     const error = refusal(ask('fail'), { items: [gone] })
     expect(error.code).toBe('ITEM_CLOSED')
     expect(error.message).toContain('was closed: late evidence: landed')
+  })
+
+  test('I11 a call that late evidence has settled is not decided any more', () => {
+    for (const status of ['committed', 'failed'] as const) {
+      const error = refusal(ask('happened', { result: 1 }), {
+        records: [settled(record(), { status })],
+      })
+      expect(error.code).toBe('ITEM_CLOSED')
+      expect(error.message).toBe(`the call of item i1 is ${status} by now`)
+    }
+    const other = { records: [record(1, { status: 'in_doubt' }), settled(record(2))] }
+    expect(decided(ask('happened', { result: 1 }), other).changes).not.toBeNull()
+    // The row of a tampered record is never rewritten, whatever its status says.
+    const tampered = { items: [doubt('tampered')], records: [settled(record())] }
+    expect(decided(ask('happened', { result: 1 }), tampered).changes).not.toBeNull()
   })
 
   test('I4 the same words again, after a lost acknowledgement, are the same decision', () => {

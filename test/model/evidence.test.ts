@@ -229,51 +229,69 @@ describe('I11 landed voids a grant that is not yet used', () => {
 })
 
 describe('I11 after any other decision it is a conflict, on record', () => {
-  /** The record is ended by the evidence's attempt, and nothing else moves. */
-  function expectConflict(now: EvidenceView, learnt: Evidence = evidence()): void {
+  /** It is said, its attempt has ended, and nothing else moves: what was decided or settled stands. */
+  function expectOnly(kind: string, now: EvidenceView, learnt: Evidence = evidence()): void {
     const changes = applied(now, learnt)
-    expect(changes.kinds).toEqual(['evidence_conflict'])
+    expect(changes.kinds).toEqual([kind])
     expect(changes.attempts).toHaveLength(1)
-    expect(changes.evidence).toEqual([learnt])
-    expect(changes).toMatchObject({ items: [], decisions: [], run: {} })
+    expect(changes.attempts[0]).toMatchObject({ endedAt: 4_000, outcome: learnt.outcome })
+    expect(changes).toMatchObject({ evidence: [], items: [], decisions: [], run: {} })
   }
 
-  test.each(['fail', 'happened', 'abandon'] as const)('I11 landed after %s', (outcome) => {
-    const items = [item('i1', { state: 'decided', version: 2 })]
-    expectConflict(view({ items, decisions: [decision('d1', { outcome })] }))
+  const items = [item('i1', { state: 'decided', version: 2 })]
+  const given = (more: Partial<Decision>) => view({ items, decisions: [decision('d1', more)] })
+  const happened = { outcome: 'happened', resultJson: '{"id":"m1"}' } as const
+
+  test.each(['fail', 'abandon'] as const)('I11 landed after %s', (outcome) => {
+    expectOnly('evidence_conflict', given({ outcome }))
+  })
+
+  test('I11 landed after "it happened": a conflict if the results differ', () => {
+    expectOnly('evidence', given(happened))
+    expectOnly('evidence_conflict', given({ ...happened, resultJson: '{"id":"m2"}' }))
+    expectOnly('evidence_conflict', given({ ...happened, resultJson: null }))
+  })
+
+  test('I11 a refusal after "it happened" contradicts it', () => {
+    const refused = evidence(1, { outcome: 'refused', resultJson: null })
+    expectOnly('evidence_conflict', given(happened), refused)
   })
 
   test('I11 landed after a grant that was used: it has been sent twice', () => {
     const used = decision('d1', { usedBy: `0#1/${key}/2` })
     const attempts = [nth(1), nth(2)]
-    expectConflict(view({ attempts, items: [], decisions: [used] }))
+    expectOnly('evidence_conflict', view({ attempts, items: [], decisions: [used] }))
     const receipt = settled(record(), { attempt: 2 })
-    expectConflict(view({ attempts, records: [receipt], items: [], decisions: [used] }))
+    const now = view({ attempts, records: [receipt], items: [], decisions: [used] })
+    expectOnly('evidence_conflict', now)
   })
 
   test('I11 landed after a certain failure was recorded', () => {
     const failed: CallRecord = settled(record(), { status: 'failed', resultJson: null })
-    expectConflict(view({ records: [failed], items: [] }))
+    expectOnly('evidence_conflict', view({ records: [failed], items: [] }))
   })
 
   test('I11 a keyed call may land at every attempt: its upstream counts them as one', () => {
     const receipt = settled(record(1, { replayClass: 'idempotent_with_key' }), { attempt: 2 })
-    const changes = applied(view({ records: [receipt], attempts: [nth(1), nth(2)], items: [] }))
-    expect(changes.kinds).toEqual(['evidence'])
-    expect(changes.run).toEqual({})
+    expectOnly('evidence', view({ records: [receipt], attempts: [nth(1), nth(2)], items: [] }))
   })
 
   test.each(others)('I11 %s of a call that is settled is noted, and no more', (outcome) => {
-    const changes = applied(view({ records: [settled(record())] }), evidence(1, { outcome }))
-    expect(changes.kinds).toEqual(['evidence'])
-    expect(changes).toMatchObject({ items: [], decisions: [], run: {} })
+    expectOnly('evidence', view({ records: [settled(record())] }), evidence(1, { outcome }))
   })
 
   test.each(others)('I11 %s after a decision to fail is no conflict', (outcome) => {
-    const decisions: Decision[] = [decision('d1', { outcome: 'fail' })]
-    const items = [item('i1', { state: 'decided' })]
-    const changes = applied(view({ items, decisions }), evidence(1, { outcome }))
-    expect(changes.kinds).toEqual(['evidence'])
+    expectOnly('evidence', given({ outcome: 'fail' }), evidence(1, { outcome }))
+  })
+
+  test('I11 landed closes the doubt of the very attempt that used a grant', () => {
+    const granted = decision('d1', { usedBy: `0#1/${key}/2` })
+    const attempts = [nth(1, { outcome: 'unknown', endedAt: 1 }), nth(2)]
+    const now = view({ attempts, items: [itemAt(2)], decisions: [granted] })
+    const changes = applied(now, about(2, 'landed'))
+    expect(changes.kinds).toEqual(['evidence', 'state'])
+    expect(changes.items[0]?.state).toBe('closed')
+    expect(changes.run).toEqual(wakes)
   })
 })
 
@@ -283,15 +301,7 @@ describe('I11 gaps', () => {
   const granted = decision('d1', { usedBy: `0#1/${key}/2` })
   const ruledOut = nth(1, { outcome: 'unknown', endedAt: 1 })
 
-  test.fails('I11 landed closes the doubt of the very attempt that used a grant', () => {
-    const now = view({ attempts: [ruledOut, nth(2)], items: [itemAt(2)], decisions: [granted] })
-    const changes = applied(now, about(2, 'landed'))
-    expect(changes.kinds).toEqual(['evidence', 'state'])
-    expect(changes.items[0]?.state).toBe('closed')
-    expect(changes.run).toEqual(wakes)
-  })
-
-  test.fails('I11 the same for a call that drift allowed to be sent', () => {
+  test.fails('I11 landed closes the doubt of a call that drift allowed to be sent', () => {
     const sent = decision('d1', { outcome: 'send', reason: 'drift', usedBy: `0#1/${key}/1` })
     const changes = applied(view({ decisions: [sent] }))
     expect(changes.items[0]?.state).toBe('closed')
@@ -321,13 +331,5 @@ describe('I11 gaps', () => {
 
   test.fails('I11 landed agrees with a receipt that the probe of this very attempt gave', () => {
     expect(applied(view({ records: [settled(record())], items: [] })).kinds).toEqual(['evidence'])
-  })
-
-  test.fails('I11 a refusal after "it happened" contradicts it', () => {
-    const now = view({
-      items: [item('i1', { state: 'decided', version: 2 })],
-      decisions: [decision('d1', { outcome: 'happened' })],
-    })
-    expect(applied(now, evidence(1, { outcome: 'refused' })).kinds).toEqual(['evidence_conflict'])
   })
 })

@@ -107,8 +107,10 @@ async function seenVersion(
   look: ItemLook,
   of: { outcome: Outcome; options: Options },
 ): Promise<number | null> {
-  const { version } = look.item
-  if (of.options.yes === true || !cli.interactive) return version
+  const { version, state, outcomes: possible } = look.item
+  // What will be refused anyway needs no question.
+  const refused = state !== 'open' || !possible.includes(of.outcome)
+  if (of.options.yes === true || !cli.interactive || refused) return version
   cli.out.text(...itemLines(cli, look), '')
   const { confirm, isCancel } = await import('@clack/prompts')
   const sure = await confirm({ message: `Decide "${of.outcome}"?`, initialValue: false })

@@ -63,8 +63,8 @@ export async function counterfoilStory(stage: Stage): Promise<CounterfoilEnd> {
   }
 }
 
-async function killed({ stage, server, cf }: Scene) {
-  const worker = stage.children.spawn('worker', stageFolder(cf))
+async function killed({ stage, server, cf, folder }: Scene) {
+  const worker = stage.children.spawn('worker', folder)
   stage.say(`worker ${worker.pid} starts: reads context, plans, sends the e-mail`)
   const kill = await killAfterAccept(stage, server, worker)
   const records = await cf.store.listRecords({ namespace: 'default', runId }, {})
@@ -74,13 +74,8 @@ async function killed({ stage, server, cf }: Scene) {
   return kill
 }
 
-/** The folder of a store, for the workers that shall work on it. */
-function stageFolder(cf: Counterfoil): string {
-  return cf.store.url.slice('sqlite:'.length).replace(/[\\/][^\\/]+$/, '')
-}
-
-async function takenOver({ stage, cf, run }: Scene, killedAtMs: number): Promise<number> {
-  const worker = stage.children.spawn('worker', stageFolder(cf))
+async function takenOver({ stage, cf, run, folder }: Scene, killedAtMs: number): Promise<number> {
+  const worker = stage.children.spawn('worker', folder)
   const reached = await settled(run, 'waiting_human')
   must(reached === 'waiting_human', `the run is ${reached}, and should wait for a person`)
   const { items } = await cf.store.listEvents({ namespace: 'default', runId }, {})

@@ -8,7 +8,6 @@ import { CounterfoilError } from '../../model/errors.ts'
 import type { Cli } from '../cli.ts'
 import { clean, clip, wrap } from '../text.ts'
 import { type Child, Children, type Exit } from './children.ts'
-import type { Message } from './message.ts'
 
 const margin = 10
 
@@ -118,8 +117,7 @@ export async function killAfterAccept(
   server: Child,
   sender: Child,
 ): Promise<{ exit: Exit; messageId: string; atMs: number }> {
-  const accepted: Extract<Message, { kind: 'accepted' }> = await server.next('accepted')
-  const { messageId } = accepted
+  const { messageId } = await server.next('accepted')
   const atMs = systemClock.now()
   const exit = await sender.kill()
   stage.say(`the mail server takes the e-mail (${messageId}); its answer is slow`)

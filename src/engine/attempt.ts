@@ -28,7 +28,7 @@ export class LiveCall implements CallInfo {
   readonly node: string
   readonly tool: string
   readonly attempt: number
-  readonly attemptId: string | null
+  readonly attemptId: string
   readonly idempotencyKey: string | null
   private controller: AbortController | null = null
   private reason: Error | null = null

@@ -15,8 +15,7 @@ export class IssuedCall {
   /** Set for a call that a person answers. */
   readonly question: Question | null
   readonly promise: Call<unknown>
-  /** The validated input; never changed once admitted. */
-  input: unknown = null
+  /** The validated input, as it was when the call was admitted. */
   inputJson = 'null'
   inputHash = ''
   occurrence = 0

@@ -1,6 +1,6 @@
 // Makes the `ctx` of a visit. Time, randomness, ids and log lines are pure calls like any other, so that
 // a replay sees what the first execution saw; a log line is a call, so that it is said once.
-import { canonical } from '../model/canonical.ts'
+import { plainCopy } from '../model/canonical.ts'
 import type { Call, Context, Question, StepSpec } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import { type AnySpec, checkName, isTool, makeTool, type Tool } from '../model/tool.ts'
@@ -36,8 +36,8 @@ export function createContext(visit: Visit, gate: Gate): Context {
     now: () => gate.issue(tools.now, null),
     random: () => gate.issue(tools.random, null),
     uuid: () => gate.issue(tools.uuid, null),
-    log: (message: string, data: unknown = null) => {
-      canonical(data) // refuses what is not plain data, at the line that said it
+    log: (message: string, raw: unknown = null) => {
+      const data = plainCopy(raw) // as it is now, and refused here if it is not plain data
       const say = () => visit.append({ events: [visit.event('log', { message, data })] })
       void gate.issue(builtin('log', say), null)
     },
@@ -45,8 +45,7 @@ export function createContext(visit: Visit, gate: Gate): Context {
       if (typeof question?.title !== 'string' || question.title === '') {
         throw new CounterfoilError('INPUT_INVALID', 'ctx.ask needs a title: what is asked?')
       }
-      canonical(question.data ?? null)
-      return gate.issue(tools.ask, null, question)
+      return gate.issue(tools.ask, null, plainCopy(question))
     },
   }
   return ctx as unknown as Context

@@ -3,8 +3,7 @@
 // Invariants: I1 and I4: nothing is dispatched before its intent is acknowledged. I5: an unsafe call is
 // attempted again only under a decision, which the new intent consumes. G2: a call has failed for
 // certain only if every attempt did.
-import type { FailureData } from '../model/errors.ts'
-import { CounterfoilError } from '../model/errors.ts'
+import { CounterfoilError, type FailureData, failureOf } from '../model/errors.ts'
 import {
   type Attempt,
   attemptId,
@@ -14,17 +13,20 @@ import {
   type DoubtReason,
   keyOf,
 } from '../model/records.ts'
-import { isRecordedKey } from '../model/tool.ts'
+import { isRecordedKey, type ToolRules } from '../model/tool.ts'
 import { type AttemptEnd, askProbe, backoffMs, LiveCall, type Result, runOnce } from './attempt.ts'
 import type { IssuedCall } from './call.ts'
 import { errorOf, type Settled, valueOf } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
 import { currentVisit, type Visit } from './visit.ts'
 
+type KeyFunction = NonNullable<ToolRules['idempotencyKey']>
+
 export interface DispatchHooks {
   settle: (call: IssuedCall, settled: Settled) => void
   judge: (call: IssuedCall) => void
   doubt: (call: IssuedCall, reason: DoubtReason) => void
+  deny: (call: IssuedCall, error: unknown) => void
 }
 
 export class Dispatch {
@@ -44,7 +46,7 @@ export class Dispatch {
     const { visit } = this
     visit.inflight++
     call.tries++
-    this.run(call, call.input, this.live(call, call.tries, null), () => {}).then((end) => {
+    this.run(call, this.live(call, call.tries, null), () => {}).then((end) => {
       visit.inflight--
       if (end.outcome === 'landed') return this.settlePure(call, end.result, null)
       const retry = end.outcome !== 'refused' && !triesSpent(call)
@@ -56,11 +58,11 @@ export class Dispatch {
   /** In the visit's own context: an acknowledgement may come in a turn that belongs to another run. */
   private run(
     call: IssuedCall,
-    input: unknown,
     live: LiveCall,
     onLate: (end: AttemptEnd) => void,
   ): Promise<AttemptEnd> {
     const { visit } = this
+    const input = inputOf(call)
     return currentVisit.run(visit, () => runOnce(call.tool, input, live, visit.clock, onLate))
   }
 
@@ -156,13 +158,13 @@ export class Dispatch {
     }
     const live = this.live(call, record.attempt, record)
     const late = (end: AttemptEnd) => void reportEvidence(visit, attempt, end)
-    this.run(call, inputOf(call), live, late).then((end) => {
+    this.run(call, live, late).then((end) => {
       visit.inflight--
-      if (visit.log.lost) return late(end)
-      this.ended(call, record, attempt, end)
-      // The run may be somebody else's by now, and the commit refused: what is known is still reported.
-      const timedOut = end.outcome === 'unknown' && end.running
-      if (!timedOut) visit.log.watch(() => {}, () => late(end))
+      // The run may be somebody else's by now, and its commit refused: what is known is still reported.
+      // A function that has not returned has nothing to report yet.
+      const running = end.outcome === 'unknown' && end.running
+      if (!visit.log.lost) this.ended(call, record, attempt, end)
+      if (!running) visit.log.watch(() => {}, () => late(end))
       visit.touch()
     })
   }
@@ -246,6 +248,8 @@ export class Dispatch {
 
   private rest(call: IssuedCall, then: () => void): void {
     const { visit } = this
+    // A visit that parks waits for what is under way, and for no new try.
+    if (visit.phase !== 'running') return visit.touch()
     visit.resting++
     visit.log.flush()
     visit.clock.after(backoffMs(call.tool, call.tries, visit.clock), () => {
@@ -266,9 +270,7 @@ export class Dispatch {
     if (make === null) return null
     const key = isRecordedKey(make) ? visit.clock.uuid() : this.stableKey(call, make)
     if (key instanceof Error) {
-      visit.open--
-      call.reject(key)
-      visit.touch()
+      this.hooks.deny(call, key)
       return undefined
     }
     const other = this.keys.get(`${call.tool.name}\n${key}`)
@@ -277,10 +279,10 @@ export class Dispatch {
     return undefined
   }
 
-  private stableKey(call: IssuedCall, make: NonNullable<typeof call.tool.rules.idempotencyKey>) {
-    const info = this.keyInfo(call)
-    const keys = [0, 1].map(() => make(call.input, info))
+  private stableKey(call: IssuedCall, make: KeyFunction): string | Error {
+    const keys = [0, 1].map(() => this.keyNow(call, make))
     const [first] = keys
+    if (first instanceof Error) return first
     if (typeof first === 'string' && first !== '' && first === keys[1]) return first
     return new CounterfoilError(
       'KEY_UNSTABLE',
@@ -294,8 +296,9 @@ export class Dispatch {
   private noteMovedKey(call: IssuedCall, record: CallRecord): void {
     const make = call.tool.rules.idempotencyKey
     if (make === null || record.idempotencyKey === null || isRecordedKey(make)) return
-    const is = make(call.input, this.keyInfo(call))
-    if (is === record.idempotencyKey) return
+    const now = this.keyNow(call, make)
+    if (now === record.idempotencyKey) return
+    const is = now instanceof Error ? now.message : now
     const data = { tool: record.tool, was: record.idempotencyKey, is }
     this.visit.append({ events: [this.visit.event('key_moved', data)] })
   }
@@ -304,14 +307,20 @@ export class Dispatch {
     if (idempotencyKey !== null) this.keys.set(`${tool}\n${idempotencyKey}`, inputHash)
   }
 
-  private keyInfo(call: IssuedCall) {
+  private keyNow(call: IssuedCall, make: KeyFunction): string | Error {
     const { runId, node, visit } = this.visit.run
-    return { runId, node, visit, occurrence: call.occurrence }
+    const { occurrence } = call
+    try {
+      return make(JSON.parse(call.inputJson), { runId, node, visit, occurrence })
+    } catch (error) {
+      const { message } = failureOf(error, 'failed')
+      return new CounterfoilError('KEY_UNSTABLE', `${call.tool.name}: idempotencyKey threw: ${message}`)
+    }
   }
 
   private live(call: IssuedCall, attempt: number, record: CallRecord | null): LiveCall {
     const { runId, node, generation, visit } = this.visit.run
-    const id = record && attemptId(generation, visit, keyOf(record), attempt)
+    const id = attemptId(generation, visit, record ? keyOf(record) : call.key, attempt)
     const idempotencyKey = record?.idempotencyKey ?? null
     return new LiveCall({
       runId,
@@ -346,9 +355,10 @@ export function triesSpent(call: IssuedCall): boolean {
   return call.tries >= call.tool.rules.retry.attemptMax
 }
 
-/** What is sent is what was recorded, also when a person gave the record to a call that has moved. */
+/**
+ * What is sent is what was recorded: whatever node or tool has done to its objects since, and also when
+ * a person gave the record to a call that has moved.
+ */
 function inputOf(call: IssuedCall): unknown {
-  const { record } = call
-  if (record?.inputJson == null || record.inputHash === call.inputHash) return call.input
-  return JSON.parse(record.inputJson)
+  return JSON.parse(call.record?.inputJson ?? call.inputJson)
 }

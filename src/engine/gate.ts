@@ -35,6 +35,7 @@ export class Gate {
       settle: (call, settled) => this.queue(call, settled, false),
       judge: (call) => this.judge(call, false),
       doubt: (call, reason) => this.doubt(call, reason),
+      deny: (call, error) => this.deny(call, error),
     })
     visit.wantsQuiet = () => this.held.length > 0
     visit.onQuiet = () => this.quiet()
@@ -68,7 +69,6 @@ export class Gate {
   private admit(call: IssuedCall, input: unknown): void {
     const { match } = this.visit
     const { name } = call.tool
-    call.input = input
     call.inputJson = canonical(input === undefined ? null : input)
     call.inputHash = sha256(call.inputJson)
     if (call.tool.rules.oncePerVisit) {
@@ -203,7 +203,9 @@ export class Gate {
         const data = { tool: call.tool.name, message: error.message }
         visit.append({ events: [visit.event('decision_unusable', data)] })
         if (call.entry) call.entry.ruling = null
-        this.doubt(call, call.entry?.verifies === false ? 'tampered' : 'unknown')
+        const placed = visit.match.ruling(call.place)?.decision.reason
+        const reason = call.entry?.verifies === false ? 'tampered' : 'unknown'
+        this.doubt(call, call.entry ? reason : (placed ?? reason))
       })
   }
 
@@ -284,10 +286,12 @@ export class Gate {
     )
   }
 
+  /** Refuses a call that goes no further, in a turn of its own: a loop that catches all starves nobody. */
   private deny(call: IssuedCall, error: unknown): void {
-    this.visit.open--
-    call.reject(error)
-    this.visit.touch()
+    this.visit.order.first(() => {
+      this.visit.open--
+      call.reject(error)
+    })
   }
 
   /**

@@ -26,6 +26,7 @@ export class Order {
   lastSeq = 0
   private readonly options: OrderOptions
   private readonly queue: Delivery[] = []
+  private readonly urgent: (() => void)[] = []
   private pumping = false
   private closed = false
   private lastActMs: number
@@ -51,13 +52,22 @@ export class Order {
     this.pumpSoon()
   }
 
+  /**
+   * Before every result, in a turn of its own. For refusals, which no record holds: this way they come
+   * at the same point of every replay.
+   */
+  first(deliver: () => void): void {
+    this.urgent.push(deliver)
+    this.pumpSoon()
+  }
+
   /** Whether a result with this seq would be delivered in the next turn. */
   isNext(seq: number): boolean {
     return this.queue[0]?.settled.seq === seq && !this.options.match.holdsBack(seq)
   }
 
   isEmpty(): boolean {
-    return this.queue.length === 0
+    return this.queue.length + this.urgent.length === 0
   }
 
   close(): void {
@@ -75,15 +85,22 @@ export class Order {
   }
 
   private pump(): void {
+    if (this.closed) return
+    const urgent = this.urgent.shift()
+    if (urgent) return this.deliver(urgent)
     const next = this.queue[0]
-    if (this.closed || next === undefined) return
+    if (next === undefined) return
     if (this.options.match.holdsBack(next.settled.seq)) return this.arm()
     this.queue.shift()
     this.lastSeq = Math.max(this.lastSeq, next.settled.seq)
+    this.deliver(() => next.deliver(next.settled))
+  }
+
+  private deliver(fn: () => void): void {
     this.lastActMs = this.options.clock.mono()
-    next.deliver(next.settled)
+    fn()
     this.options.onDelivered()
-    if (this.queue.length > 0) this.pumpSoon()
+    if (this.queue.length + this.urgent.length > 0) this.pumpSoon()
     this.arm()
   }
 

@@ -52,7 +52,7 @@ export function applyEvidence(now: EvidenceView, evidence: Evidence): EvidenceCh
   )
   const grant = decision?.outcome === 'did_not_happen' && decision.usedBy === null
   const final = record.status === 'committed' || record.status === 'failed'
-  const contradicts = contradiction(record, decision, grant, evidence)
+  const contradicts = contradiction(record, decision, grant, evidence, attempt)
   say(changes, now.run, evidence, contradicts ? 'evidence_conflict' : 'evidence')
   // What was decided or settled stands: the node may have seen it, and a replay must see it again.
   if (final || (decision && !grant)) return changes
@@ -102,6 +102,7 @@ function contradiction(
   decision: Decision | undefined,
   unusedGrant: boolean,
   evidence: Evidence,
+  attempt: Attempt,
 ): boolean {
   const landed = evidence.outcome === 'landed'
   if (decision && !unusedGrant) {
@@ -109,7 +110,8 @@ function contradiction(
     return landed
   }
   // A keyed call may land at every attempt: its upstream counts them as one.
-  if (record.status === 'committed') return landed && record.replayClass !== 'idempotent_with_key'
+  const keyed = record.replayClass === 'idempotent_with_key'
+  if (record.status === 'committed') return landed && !keyed && record.attempt !== attempt.attempt
   return record.status === 'failed' && landed
 }
 

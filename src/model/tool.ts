@@ -14,7 +14,7 @@ export interface CallInfo {
   readonly tool: string
   readonly attempt: number
   /** Names this attempt in the ledger; worth sending along, so that upstream logs can be searched. */
-  readonly attemptId: string | null
+  readonly attemptId: string
   readonly idempotencyKey: string | null
   readonly abortSignal: AbortSignal
 }

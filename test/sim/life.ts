@@ -172,11 +172,14 @@ function slowStore(
 
 function graphOf(life: Life, clock: VirtualClock): Graph {
   const { world } = life
-  const nodes = new WeakMap<object, CallNode>()
+  // Which site a call of this execution is: by its tool, input and occurrence, as the ledger knows it.
+  const nodes = new Map<string, CallNode>()
   const lost = (input: SimInput): CallNode | undefined =>
     [...world.attempts.values()].find((attempt) => attempt.input === input.v)?.node
   const serve = (input: unknown, call: Parameters<World['serve']>[2]) => {
-    const node = nodes.get(input as object) ?? lost(input as SimInput)
+    const { v } = input as SimInput
+    const occurrence = call.attemptId.split('/').at(-2)
+    const node = nodes.get(`${call.tool}|${v}|${occurrence}`) ?? lost(input as SimInput)
     if (node === undefined) throw new Error('an input that nobody issued')
     return world.serve(node, input as SimInput, call, clock)
   }
@@ -201,7 +204,9 @@ function graphOf(life: Life, clock: VirtualClock): Graph {
       const counts = new Map<string, number>()
       const call = async (node: CallNode, v: string): Promise<SimResult> => {
         const input = { v }
-        nodes.set(input, node)
+        const same = `${node.tool}|${v}`
+        nodes.set(`${same}|${counts.get(same) ?? 0}`, node)
+        counts.set(same, (counts.get(same) ?? 0) + 1)
         const nth = counts.get(node.tool) ?? 0
         counts.set(node.tool, nth + 1)
         life.issued.set(`${node.tool}#${nth}`, { node, input: v })

@@ -62,7 +62,7 @@ export class World {
       if (node.fails) throw new RefusedError('refused')
       return this.result(node, input.v)
     }
-    const id = call.attemptId ?? '?'
+    const id = call.attemptId
     if (this.attempts.has(id)) this.sentTwice.push(id)
     const attempt = { node, input: input.v, key: call.idempotencyKey, landed: null, over: false }
     this.attempts.set(id, attempt)

@@ -9,8 +9,10 @@ export function commitOne(data: Data, commit: Commit): CommitResult {
   const of = data.runs.get(refKey(commit))
   if (of === undefined) return 'stale_fence'
   const { run } = of
+  // The fence first: a commit that landed before a takeover permits nothing after it.
+  if (run.fence !== commit.fence) return 'stale_fence'
   if (run.commitId === commit.commitId) return 'done'
-  if (run.fence !== commit.fence || run.workerId !== commit.workerId) return 'stale_fence'
+  if (run.workerId !== commit.workerId) return 'stale_fence'
   if (commit.arrivalsSeen !== undefined && commit.arrivalsSeen !== run.arrivals) return 'arrived'
   apply(data, of, 'holder', commit.changes)
   of.run = { ...of.run, commitId: commit.commitId }

@@ -52,8 +52,10 @@ export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] 
 
 function judge(run: HeldRun | null, one: Commit): CommitResult | 'write' {
   if (run === null) return 'stale_fence'
+  // The fence first: a commit that landed before a takeover permits nothing after it.
+  if (run.fence !== one.fence) return 'stale_fence'
   if (run.commitId === one.commitId) return 'done'
-  if (run.fence !== one.fence || run.workerId !== one.workerId) return 'stale_fence'
+  if (run.workerId !== one.workerId) return 'stale_fence'
   if (one.arrivalsSeen !== undefined && one.arrivalsSeen !== run.arrivals) return 'arrived'
   return 'write'
 }

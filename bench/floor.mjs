@@ -2,7 +2,7 @@
 // been checkpointed past 1,000 pages already.
 import Database from 'better-sqlite3'
 
-export function openFloor(path) {
+export function openFloor(/** @type {string} */ path) {
   const db = new Database(path)
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
@@ -12,7 +12,7 @@ export function openFloor(path) {
   for (let i = 0; i < 1_500; i++) insert.run(body)
   return {
     /** Microseconds for one commit, over `count` of them. */
-    measure(count) {
+    measure(/** @type {number} */ count) {
       const from = process.hrtime.bigint()
       for (let i = 0; i < count; i++) insert.run(body)
       return Number(process.hrtime.bigint() - from) / 1_000 / count

@@ -1,7 +1,9 @@
-// What is measured. Each answers microseconds per call; tools do nothing, so that all of it is ours.
+// What is measured. Each answers microseconds per call; tools do nothing, so that all of it is
+// ours.
 import { open, tool, workflow } from 'counterfoil'
 
 /** Any input, any output: validation is not what is measured. */
+/** @type {import('@standard-schema/spec').StandardSchemaV1<any, any>} */
 const any = { '~standard': { version: 1, vendor: 'bench', validate: (value) => ({ value }) } }
 
 const tools = {
@@ -17,6 +19,8 @@ const tools = {
   pure: tool({ name: 'pure', replayClass: 'pure', input: any, run: () => 1 }),
 }
 
+/** @typedef {{ kind: 'unsafe' | 'keyed' | 'pure', count: number, turns: number }} Sequence */
+
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Many calls of one class, one after the other; `turns` of other waiting after each. */
@@ -24,7 +28,7 @@ const sequence = workflow({
   id: 'sequence@1.0.0',
   input: any,
   tools: Object.values(tools),
-  run: async ({ kind, count, turns }, ctx) => {
+  run: async (/** @type {Sequence} */ { kind, count, turns }, ctx) => {
     const call = tools[kind]
     for (let i = 0; i < 20; i++) await ctx.call(call, { warm: i, i: -i - 1 })
     const from = process.hrtime.bigint()
@@ -36,28 +40,51 @@ const sequence = workflow({
   },
 })
 
+/** @returns {{ promise: Promise<void>, resolve: () => void }} */
+function deferred() {
+  let resolve = () => {}
+  const promise = new Promise((/** @type {(value: void) => void} */ r) => {
+    resolve = r
+  })
+  return { promise, resolve }
+}
+
+let begin = deferred()
+let ready = 0
+
 const small = workflow({
   id: 'small@1.0.0',
   input: any,
   tools: [tools.unsafe],
-  run: async ({ count }, ctx) => {
+  run: async (/** @type {{ count: number }} */ { count }, ctx) => {
+    ready++
+    await begin.promise
     for (let i = 0; i < count; i++) await ctx.call(tools.unsafe, { i })
   },
 })
 
-export async function openBench(store) {
+export async function openBench(/** @type {string} */ store) {
   const cf = await open({ store, graphs: [sequence, small] })
   const worker = cf.worker({ concurrency: 50 })
   await worker.start()
   return {
-    sequence: async (kind, count, turns = 0) =>
-      (await cf.start(sequence, { kind, count, turns })).result(),
+    /** @returns {Promise<number>} */
+    sequence: async (
+      /** @type {Sequence['kind']} */ kind,
+      /** @type {number} */ count,
+      turns = 0,
+    ) => (await cf.start(sequence, { kind, count, turns })).result(),
     /** `runs` runs at once, `count` unsafe calls each: microseconds per call, over all of them. */
-    concurrent: async (runs, count) => {
-      const from = process.hrtime.bigint()
+    concurrent: async (/** @type {number} */ runs, /** @type {number} */ count) => {
+      // Begun together: starting a run is a commit of its own, and not what is measured here.
+      begin = deferred()
+      ready = 0
       const started = await Promise.all(
         Array.from({ length: runs }, () => cf.start(small, { count })),
       )
+      while (ready < runs) await turn()
+      const from = process.hrtime.bigint()
+      begin.resolve()
       await Promise.all(started.map((run) => run.result()))
       return Number(process.hrtime.bigint() - from) / 1_000 / (runs * count)
     },

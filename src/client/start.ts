@@ -19,9 +19,7 @@ export async function startRun(
   const subject = `input of ${graph.id}`
   const input = await validate(graph.input, raw, { code: 'INPUT_INVALID', subject })
   const bodyJson = canonical(input === undefined ? null : input)
-  const { created, run } = await store.start(
-    newRun(clock, graph, { namespace, runId, bodyJson }),
-  )
+  const { created, run } = await store.start(newRun(clock, graph, { namespace, runId, bodyJson }))
   if (created) return run
   if (run.graph !== graph.name || run.inputHash !== sha256(bodyJson)) {
     const what = run.graph === graph.name ? 'with another input' : `of graph ${run.graph}`

@@ -100,21 +100,33 @@ async function runToEnd(tool: Tool, input: unknown, call: LiveCall): Promise<Att
   try {
     return { outcome: 'landed', result: await resultOf(tool, value) }
   } catch (error) {
-    // It landed, but nobody can say what it answered: for a call that is not pure, a person may know.
+    // It landed, but nobody can say what it answered: for a call that is not pure, a person may
+    // know.
     return { outcome: 'unknown', failure: failureOf(error, 'failed'), running: false }
   }
 }
 
 async function resultOf(tool: Tool, raw: unknown): Promise<Result> {
   const subject = `result of ${tool.name}`
-  const { output, externalId } = tool.rules
+  const { output } = tool.rules
   const value = output ? await validate(output, raw, { code: 'OUTPUT_INVALID', subject }) : raw
   const json = value === undefined ? null : canonical(value)
-  const id = externalId?.(value)
-  return { json, externalId: typeof id === 'string' ? id : null }
+  return { json, externalId: externalIdOf(tool, value) }
 }
 
-/** Asks the tool's probe. No answer, an error or a strange answer all mean that it does not know. */
+/** The upstream's own id, if the tool can tell; a tool that fails at it has landed all the same. */
+export function externalIdOf(tool: Tool, value: unknown): string | null {
+  try {
+    const id = tool.rules.externalId?.(value)
+    return typeof id === 'string' ? id : null
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Asks the tool's probe. No answer, an error or a strange answer all mean that it does not know.
+ */
 export function askProbe(
   tool: Tool,
   input: unknown,
@@ -142,7 +154,9 @@ export function askProbe(
   })
 }
 
-/** How long to wait before the attempt after `attempt`; jitter keeps a fleet from marching in step. */
+/**
+ * How long to wait before the attempt after `attempt`; jitter keeps a fleet from marching in step.
+ */
 export function backoffMs(tool: Tool, attempt: number, clock: Clock): number {
   const { backoffMs: first, backoffMaxMs } = tool.rules.retry
   const full = Math.min(first * 2 ** (attempt - 1), backoffMaxMs)

@@ -63,7 +63,7 @@ export class Committer {
 
   private async writeAll(logs: RunLog[]): Promise<void> {
     let waitMs = retryMs
-    for (let tries = 1; ; tries++) {
+    for (;;) {
       const live = logs.filter((log) => log.writing !== null)
       if (live.length === 0) return
       try {
@@ -137,7 +137,10 @@ export class RunLog {
     })
   }
 
-  /** Calls `fn` when everything appended so far is acknowledged, or `onLost` if the run is lost first. */
+  /**
+   * Calls `fn` when everything appended so far is acknowledged, or `onLost` if the run is lost
+   * first.
+   */
   durable(fn: () => void, onLost: () => void = () => {}): void {
     this.watch(fn, onLost)
     this.flush()
@@ -149,7 +152,10 @@ export class RunLog {
     this.waiters.push({ at: this.appended, fn, onLost })
   }
 
-  /** Everything so far together with a change of the run row; a park passes the arrivals it has seen. */
+  /**
+   * Everything so far together with a change of the run row; a park passes the arrivals it has
+   * seen.
+   */
   end(run: RunChange, changes: Changes, arrivalsSeen?: number): Promise<CommitResult> {
     return new Promise((resolve) => {
       if (this.lost) return resolve('stale_fence')

@@ -1,5 +1,5 @@
-// Makes the `ctx` of a visit. Time, randomness, ids and log lines are pure calls like any other, so that
-// a replay sees what the first execution saw; a log line is a call, so that it is said once.
+// Makes the `ctx` of a visit. Time, randomness, ids and log lines are pure calls like any other, so
+// that a replay sees what the first execution saw; a log line is a call, so that it is said once.
 import { plainCopy } from '../model/canonical.ts'
 import type { Call, Context, Question, StepSpec } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'

@@ -1,8 +1,8 @@
-// Owns: attempts. Writes the intent, sends once it is acknowledged, records how it ended, and decides
-// from the kind of error whether to try again, fail, or hand the call back to the verdict.
-// Invariants: I1 and I4: nothing is dispatched before its intent is acknowledged. I5: an unsafe call is
-// attempted again only under a decision, which the new intent consumes. G2: a call has failed for
-// certain only if every attempt did.
+// Owns: attempts. Writes the intent, sends once it is acknowledged, records how it ended, and
+// decides from the kind of error whether to try again, fail, or hand the call back to the verdict.
+// Invariants: I1 and I4: nothing is dispatched before its intent is acknowledged. I5: an unsafe
+// call is attempted again only under a decision, which the new intent consumes. G2: a call has
+// failed for certain only if every attempt did.
 import { CounterfoilError, type FailureData, failureOf } from '../model/errors.ts'
 import {
   type Attempt,
@@ -16,7 +16,7 @@ import {
 import { isRecordedKey, type ToolRules } from '../model/tool.ts'
 import { type AttemptEnd, askProbe, backoffMs, LiveCall, type Result, runOnce } from './attempt.ts'
 import type { IssuedCall } from './call.ts'
-import { errorOf, type Settled, valueOf } from './entry.ts'
+import { errorOf, parseResult, type Settled } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
 import { currentVisit, type Visit } from './visit.ts'
 
@@ -55,7 +55,9 @@ export class Dispatch {
     })
   }
 
-  /** In the visit's own context: an acknowledgement may come in a turn that belongs to another run. */
+  /**
+   * In the visit's own context: an acknowledgement may come in a turn that belongs to another run.
+   */
   private run(
     call: IssuedCall,
     live: LiveCall,
@@ -151,20 +153,30 @@ export class Dispatch {
     const record = call.record
     if (record === null) return
     if (!visit.lease.holds()) {
-      // It may have been taken over while this process stood still: the one thing known is that this
-      // attempt was never sent.
+      // It may have been taken over while this process stood still: the one thing known is that
+      // this attempt was never sent.
       visit.log.lose('lease')
       return this.notSent(attempt, 'the lease had ended before the call was sent')
     }
     const live = this.live(call, record.attempt, record)
     const late = (end: AttemptEnd) => void reportEvidence(visit, attempt, end)
-    this.run(call, live, late).then((end) => {
+    const returned = (end: AttemptEnd) => {
+      visit.unreturned--
+      late(end)
+    }
+    visit.unreturned++
+    this.run(call, live, returned).then((end) => {
       visit.inflight--
-      // The run may be somebody else's by now, and its commit refused: what is known is still reported.
-      // A function that has not returned has nothing to report yet.
+      // The run may be somebody else's by now, and its commit refused: what is known is still
+      // reported. A function that has not returned has nothing to report yet.
       const running = end.outcome === 'unknown' && end.running
+      if (!running) visit.unreturned--
       if (!visit.log.lost) this.ended(call, record, attempt, end)
-      if (!running) visit.log.watch(() => {}, () => late(end))
+      if (!running)
+        visit.log.watch(
+          () => {},
+          () => late(end),
+        )
       visit.touch()
     })
   }
@@ -181,7 +193,7 @@ export class Dispatch {
     const { outcome, failure } = end
     const running = outcome === 'unknown' && end.running
     const over = running ? [] : [{ ...attempt, endedAt: visit.clock.now(), outcome }]
-    const data = { tool: record.tool, attempt: record.attempt, outcome, message: failure.message }
+    const data = { attempt_id: attempt.attemptId, outcome, message: failure.message }
     const event = visit.event('call_attempt_failed', data)
     const certain = outcome !== 'unknown' && call.unknownBefore === 0
     visit.append({ attempts: over, events: [event] })
@@ -190,7 +202,8 @@ export class Dispatch {
     }
     if (outcome === 'unknown') call.unknownBefore++
     if (call.probed !== 'none') call.probed = 'unasked'
-    // An unsafe call is not tried again by itself; nor is any when its tries are spent: no use in waiting.
+    // An unsafe call is not tried again by itself; nor is any when its tries are spent: no use in
+    // waiting.
     const ask = call.replayClass === 'unsafe_on_replay' && !certain
     if (ask || triesSpent(call)) return this.hooks.judge(call)
     this.rest(call, () => this.hooks.judge(call))
@@ -203,7 +216,7 @@ export class Dispatch {
     const { json: resultJson, externalId } = result
     call.record = { ...record, status: 'committed', seq, resultJson, externalId, settledAt }
     visit.append({ records: [call.record] })
-    this.deliver(call, { seq, ok: true, value: valueOf(resultJson) })
+    this.deliver(call, { seq, ok: true, value: parseResult(resultJson) })
   }
 
   private failed(call: IssuedCall, record: CallRecord, failure: FailureData): void {
@@ -233,7 +246,7 @@ export class Dispatch {
     }
     visit.append({ records: [record] })
     visit.log.flushLater()
-    const value = failure ? errorOf(record.tool, failure) : valueOf(record.resultJson)
+    const value = failure ? errorOf(record.tool, failure) : parseResult(record.resultJson)
     this.hooks.settle(call, { seq, ok: failure === null, value })
     if (visit.phase !== 'running') visit.touch()
   }
@@ -314,7 +327,10 @@ export class Dispatch {
       return make(JSON.parse(call.inputJson), { runId, node, visit, occurrence })
     } catch (error) {
       const { message } = failureOf(error, 'failed')
-      return new CounterfoilError('KEY_UNSTABLE', `${call.tool.name}: idempotencyKey threw: ${message}`)
+      return new CounterfoilError(
+        'KEY_UNSTABLE',
+        `${call.tool.name}: idempotencyKey threw: ${message}`,
+      )
     }
   }
 
@@ -356,8 +372,8 @@ export function triesSpent(call: IssuedCall): boolean {
 }
 
 /**
- * What is sent is what was recorded: whatever node or tool has done to its objects since, and also when
- * a person gave the record to a call that has moved.
+ * What is sent is what was recorded: whatever node or tool has done to its objects since, and also
+ * when a person gave the record to a call that has moved.
  */
 function inputOf(call: IssuedCall): unknown {
   return JSON.parse(call.record?.inputJson ?? call.inputJson)

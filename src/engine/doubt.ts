@@ -1,5 +1,5 @@
-// Makes the items that wait for a person. Their ids are hashes of what they are about, so that a visit
-// that comes to the same point again finds the same item and makes no second one.
+// Makes the items that wait for a person. Their ids are hashes of what they are about, so that a
+// visit that comes to the same point again finds the same item and makes no second one.
 import { canonical, sha256 } from '../model/canonical.ts'
 import { ReplayUnsafeError } from '../model/errors.ts'
 import {
@@ -73,7 +73,8 @@ function makeItem(
   const { namespace, runId, generation, visit: number } = visit.run
   const what = subject ? `${subject.tool}#${subject.nth}` : 'end'
   const about = reason === 'unknown' && subject ? `${keyOf(subject)}/${details.attempt}` : what
-  // A decision that did not end the doubt (a retired record, an answer that does not fit) asks anew.
+  // A decision that did not end the doubt (a retired record, an answer that does not fit) asks
+  // anew.
   const round = visit.loaded.decisions.filter(
     (decision) => decision.reason === reason && samePlace(decision.subject, subject),
   ).length

@@ -17,6 +17,8 @@ export interface Settled {
   readonly seq: number
   readonly ok: boolean
   readonly value: unknown
+  /** Known since the last visit, and not seen by the node before. */
+  readonly fresh?: boolean
 }
 
 export interface Entry {
@@ -64,13 +66,11 @@ export function placeKey(tool: string, nth: number): string {
 
 export function openEntries(loaded: Loaded, clock: Clock): Opening {
   const opening = new Opener(loaded, clock)
-  const grants = loaded.decisions.filter((decision) => decision.outcome === 'did_not_happen')
-  const others = loaded.decisions.filter((decision) => decision.outcome !== 'did_not_happen')
   for (const record of loaded.records) opening.addRecord(record)
-  // A grant rules attempts out, so that a late refusal of the last one left is a certain failure.
-  for (const decision of grants) opening.addDecision(decision)
+  // In the order in which they were said. Evidence comes last: a grant rules attempts out, so that
+  // a late refusal of the last one left is a certain failure.
+  for (const decision of loaded.decisions) opening.addDecision(decision)
   for (const evidence of loaded.evidence) opening.addEvidence(evidence)
-  for (const decision of others) opening.addDecision(decision)
   return opening
 }
 
@@ -148,14 +148,16 @@ class Opener implements Opening {
       const attempts = this.attempts.get(entry.key) ?? []
       const ruledOut = (attempt: Attempt) => used === null || attempt.attempt < used
       entry.unknownAttempts = attempts.filter((a) => isUnknown(a) && !ruledOut(a)).length
-      if (used === null) entry.grant = decision
+      entry.ruling = null // an earlier answer that could not be used
+      entry.settled = settledBy(entry.record)
+      entry.grant = used === null && entry.settled === null ? decision : null
       return
     }
     // A trusted receipt that the decision did not make came first: the node has seen it.
     const receipt = entry.settled !== null && entry.verifies && entry.ruling === null
     if (receipt && entry.record.seq !== decision.seq) return
     const known = this.sequence(decision)
-    entry.settled = { ...answerOf(known), seq: known.seq }
+    entry.settled = { ...answerOf(known), seq: known.seq, fresh: decision.seq === null }
     entry.ruling = known
     if (isBlindFailure(known)) this.unresolved.add(`${entry.record.tool}/${entry.record.inputHash}`)
   }
@@ -179,7 +181,7 @@ class Opener implements Opening {
       return
     }
     const known = this.sequence(decision)
-    const settled = { ...answerOf(known), seq: known.seq }
+    const settled = { ...answerOf(known), seq: known.seq, fresh: decision.seq === null }
     this.places.set(place, { decision: known, settled, useKey: null, send: false })
   }
 
@@ -196,7 +198,8 @@ class Opener implements Opening {
     if (evidence.seq === null) this.changes.evidence.push({ ...evidence, seq })
     const { resultJson, errorJson, externalId } = evidence
     this.putRecord(entry, { status, seq, resultJson, errorJson, externalId })
-    entry.settled = settledBy(entry.record)
+    const settled = settledBy(entry.record)
+    entry.settled = settled && { ...settled, fresh: evidence.seq === null }
   }
 
   private putRecord(entry: Entry, change: Partial<CallRecord>): void {
@@ -217,7 +220,7 @@ function attemptNumber(attemptId: string): number {
 export function settledBy(record: CallRecord): Settled | null {
   if (record.seq === null) return null
   if (record.status === 'committed') {
-    return { seq: record.seq, ok: true, value: valueOf(record.resultJson) }
+    return { seq: record.seq, ok: true, value: parseResult(record.resultJson) }
   }
   if (record.status !== 'failed') return null
   const failure = JSON.parse(record.errorJson ?? 'null') as FailureData
@@ -225,7 +228,7 @@ export function settledBy(record: CallRecord): Settled | null {
 }
 
 /** A tool that returned nothing has no text, and gives nothing again. */
-export function valueOf(json: string | null): unknown {
+export function parseResult(json: string | null): unknown {
   return json === null ? undefined : JSON.parse(json)
 }
 
@@ -240,7 +243,9 @@ function isBlindFailure(decision: Decision): boolean {
   return decision.outcome === 'fail' && decision.kind === 'doubt' && decision.reason !== 'drift'
 }
 
-/** The row of a call whose fate a person decided; null for a final row, which is never rewritten. */
+/**
+ * The row of a call whose fate a person decided; null for a final row, which is never rewritten.
+ */
 export function ruledRecord(entry: Entry, now: number): CallRecord | null {
   const { record, ruling, settled } = entry
   if (ruling === null || settled === null) return null
@@ -266,7 +271,7 @@ function answerOf(decision: Decision): { ok: boolean; value: unknown } {
   if (decision.outcome === 'fail') {
     return { ok: false, value: errorOf(tool, decidedFailure(decision)) }
   }
-  const value = valueOf(decision.resultJson)
+  const value = parseResult(decision.resultJson)
   if (decision.kind !== 'question') return { ok: true, value }
   return { ok: true, value: { answer: value, by: decision.by, reason: decision.why } }
 }

@@ -1,5 +1,5 @@
-// What is learnt about an attempt when its call is no longer this visit's to settle: after a takeover,
-// or after its timeout. It is written by attempt id, whoever holds the run now (I2, I11).
+// What is learnt about an attempt when its call is no longer this visit's to settle: after a
+// takeover, or after its timeout. It is written by attempt id, whoever holds the run now (I2, I11).
 import { applyEvidence } from '../model/evidence.ts'
 import type { Attempt, Evidence } from '../model/records.ts'
 import type { AttemptEnd } from './attempt.ts'

@@ -1,5 +1,5 @@
-// Executes one claimed run until it ends, parks, or is lost. A first start and a resume are the same
-// path (C4): load, open the records, run the node from its beginning.
+// Executes one claimed run until it ends, parks, or is lost. A first start and a resume are the
+// same path (C4): load, open the records, run the node from its beginning.
 import type { Clock } from '../clock.ts'
 import { canonical, parseCanonical, plainCopy } from '../model/canonical.ts'
 import type { Graph, NodeFunction } from '../model/graph.ts'
@@ -25,6 +25,8 @@ export interface Execution {
   readonly done: Promise<VisitEnd>
   /** Finish what is under way, begin nothing, give the run back. */
   drain(): void
+  /** Functions of its attempts that have not returned: timed out, or of a run that was lost. */
+  unreturned(): number
   /** The lease is gone: write nothing more. */
   lose(why: string): void
 }
@@ -32,6 +34,7 @@ export interface Execution {
 export function execute(engine: Engine, run: Run, lease: Lease): Execution {
   const log = engine.committer.open(run)
   let visit: Visit | null = null
+  const visits: Visit[] = []
   let draining = false
   const loop = async (): Promise<VisitEnd> => {
     for (;;) {
@@ -40,6 +43,7 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
       const graph = engine.graphs.get(`${run.graph}@${run.version}`)
       if (graph === undefined) throw new Error(`claimed ${run.runId} of an unknown graph`)
       visit = new Visit({ ...engine, graph, loaded, log, lease })
+      visits.push(visit)
       const { abandoned } = visit.opening
       if (abandoned) await visit.abandon(abandoned.by, abandoned.why)
       else start(visit, graph)
@@ -55,6 +59,7 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
       draining = true
       visit?.drain()
     },
+    unreturned: () => visits.reduce((sum, each) => sum + each.unreturned, 0),
     lose: (why) => log.lose(why),
   }
 }

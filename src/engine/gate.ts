@@ -4,17 +4,12 @@
 import { canonical, sha256 } from '../model/canonical.ts'
 import type { Call, Question } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import {
-  attemptId,
-  callKey,
-  type Decision,
-  type DoubtReason,
-  type Item,
-} from '../model/records.ts'
+import { attemptId, callKey, type Decision, type DoubtReason, type Item } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
 import type { Changes } from '../store/store.ts'
+import { externalIdOf } from './attempt.ts'
 import { IssuedCall } from './call.ts'
 import { Dispatch, triesSpent } from './dispatch.ts'
 import { doubtItem, known, leftBehindItem, questionItem } from './doubt.ts'
@@ -109,8 +104,8 @@ export class Gate {
     const { visit } = this
     if (visit.phase === 'closed') return
     const said = this.verdictOn(call, quiet)
-    // While parking nothing is answered or sent, but a person should see all doubts at once, and what
-    // a probe has learnt is kept.
+    // While parking nothing is answered or sent, but a person should see all doubts at once, and
+    // what a probe has learnt is kept.
     if (visit.phase === 'running' || whileParking.includes(said.do)) this.carryOut(call, said)
   }
 
@@ -125,7 +120,8 @@ export class Gate {
       decided: placed || (entry?.ruling ?? entry?.grant ?? null) !== null,
       record: record && {
         // Late evidence may have cleared every attempt of a doubt: then it was certainly not sent.
-        status: record.status === 'in_doubt' && call.unknownBefore === 0 ? 'pending' : record.status,
+        status:
+          record.status === 'in_doubt' && call.unknownBefore === 0 ? 'pending' : record.status,
         verifies: entry?.verifies ?? true,
         unknownAttempts: call.unknownBefore,
         keyWindow: expiresAt === null || clock.now() < expiresAt ? 'open' : 'closed',
@@ -172,7 +168,8 @@ export class Gate {
   private obey(call: IssuedCall): void {
     const { visit } = this
     const { entry } = call
-    if (entry?.ruling) return this.obeyAnswer(call, entry.settled, ruledRecord(entry, visit.clock.now()))
+    if (entry?.ruling)
+      return this.obeyAnswer(call, entry.settled, ruledRecord(entry, visit.clock.now()))
     if (entry?.grant) return this.dispatch.attempt(call, entry.grant)
     const ruling = visit.match.ruling(call.place)
     if (ruling?.settled) return this.obeyAnswer(call, ruling.settled, null)
@@ -192,7 +189,8 @@ export class Gate {
     if (settled === null) return
     const { output } = call.tool.rules
     const accept = () => {
-      if (record) visit.append({ records: [record] })
+      const externalId = settled.ok ? externalIdOf(call.tool, settled.value) : null
+      if (record) visit.append({ records: [{ ...record, externalId }] })
       this.queue(call, settled, true)
     }
     if (!settled.ok || output === null) return accept()
@@ -248,7 +246,9 @@ export class Gate {
     return { items: [{ ...old, body: item.body, version: old.version + 1 }] }
   }
 
-  /** Nothing more can match: the held call that looks most like an unclaimed record is asked about. */
+  /**
+   * Nothing more can match: the held call that looks most like an unclaimed record is asked about.
+   */
   private quiet(): void {
     const { visit } = this
     if (!visit.match.hasUnclaimed()) return
@@ -273,7 +273,7 @@ export class Gate {
       settled,
       deliver: () => {
         this.visit.open--
-        call.answer(settled, replayed)
+        call.answer(settled, replayed && settled.fresh !== true)
       },
     })
   }
@@ -286,7 +286,10 @@ export class Gate {
     )
   }
 
-  /** Refuses a call that goes no further, in a turn of its own: a loop that catches all starves nobody. */
+  /**
+   * Refuses a call that goes no further, in a turn of its own: a loop that catches all starves
+   * nobody.
+   */
   private deny(call: IssuedCall, error: unknown): void {
     this.visit.order.first(() => {
       this.visit.open--
@@ -295,8 +298,8 @@ export class Gate {
   }
 
   /**
-   * The node is over: what its code still asks for is refused, and said. In a turn of its own, so that
-   * a loop which catches everything cannot starve the process.
+   * The node is over: what its code still asks for is refused, and said. In a turn of its own, so
+   * that a loop which catches everything cannot starve the process.
    */
   private refuse(call: IssuedCall): Call<unknown> {
     const { run, clock, store } = this.visit

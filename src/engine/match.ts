@@ -55,7 +55,7 @@ export class Match {
   /** Whether a person has allowed one send at this place, and it was not used. */
   canSend(place: Place): boolean {
     const ruling = this.ruling(place)
-    return ruling !== null && ruling.send && !this.usedSends.has(ruling)
+    return ruling?.send === true && !this.usedSends.has(ruling)
   }
 
   takeSend(place: Place): PlaceRuling | null {

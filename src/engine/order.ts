@@ -1,5 +1,6 @@
-// Owns: the one queue that every result passes on its way to the node, in order of seq, each in a turn
-// of its own; and the settle timer that says when nothing more can match (DESIGN §3, Order and Quiet).
+// Owns: the one queue that every result passes on its way to the node, in order of seq, each in a
+// turn of its own; and the settle timer that says when nothing more can match (DESIGN §3, Order and
+// Quiet).
 // Does not own: records (match.ts), nor what a quiet visit does with its held calls (gate.ts).
 import type { Clock } from '../clock.ts'
 import type { Settled } from './entry.ts'
@@ -53,8 +54,8 @@ export class Order {
   }
 
   /**
-   * Before every result, in a turn of its own. For refusals, which no record holds: this way they come
-   * at the same point of every replay.
+   * Before every result, in a turn of its own. For refusals, which no record holds: this way they
+   * come at the same point of every replay.
    */
   first(deliver: () => void): void {
     this.urgent.push(deliver)

@@ -1,7 +1,9 @@
-// Owns: one visit from load to its end: its phases, what is under way in it, and the commit that ends
-// it. Does not own: what becomes of a single call (gate.ts), nor when things are written (committer.ts).
-// Invariants: I7 a visit that is parking issues nothing new; what is under way finishes and is recorded;
-// then the transition is made. I10 a park holds only if nothing has arrived since the visit was loaded.
+// Owns: one visit from load to its end: its phases, what is under way in it, and the commit that
+// ends it. Does not own: what becomes of a single call (gate.ts), nor when things are written
+// (committer.ts).
+// Invariants: I7 a visit that is parking issues nothing new; what is under way finishes and is
+// recorded; then the transition is made. I10 a park holds only if nothing has arrived since the
+// visit was loaded.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
@@ -49,6 +51,8 @@ export class Visit {
   phase: 'running' | 'parking' | 'closed' = 'running'
   /** Calls whose intent has entered the committer, probes, and pure calls: they finish first. */
   inflight = 0
+  /** Functions of attempts that have not returned, whatever became of their call. */
+  unreturned = 0
   /** Waits between attempts: given up when the visit parks. */
   resting = 0
   /** Calls that the node has issued and not yet seen the end of. */
@@ -118,7 +122,9 @@ export class Visit {
     return { namespace, runId, generation, visit, at: this.clock.now(), kind, data }
   }
 
-  /** At the end of this turn: write what is urgent, and see whether the visit has come to an end. */
+  /**
+   * At the end of this turn: write what is urgent, and see whether the visit has come to an end.
+   */
   touch(options: { flush?: boolean } = {}): void {
     if (options.flush) this.flushSoon = true
     if (this.turnDue) return
@@ -131,7 +137,9 @@ export class Visit {
     })
   }
 
-  /** The receipt is written at the end of the turn that delivers it, with what the node does in it. */
+  /**
+   * The receipt is written at the end of the turn that delivers it, with what the node does in it.
+   */
   flushOnDelivery(): void {
     this.flushSoon = true
   }

@@ -42,7 +42,10 @@ export interface Context<T extends Tool = Tool> {
   /** An inline tool: the same rules as `call`, for a function that is used in one place. */
   step<In, Out>(
     spec: StepSpec<In, Out>,
-    run: (input: In, call: { abortSignal: AbortSignal; idempotencyKey: string | null }) => Out | Promise<Out>,
+    run: (
+      input: In,
+      call: { abortSignal: AbortSignal; idempotencyKey: string | null },
+    ) => Out | Promise<Out>,
   ): Call<Out>
   now(): Call<number>
   random(): Call<number>

@@ -1,5 +1,6 @@
 // What a person may decide about an item, and what that changes: pure functions over the run as it
-// stands. I5 is enforced here: nobody may say "it did not happen" of an attempt that may still land.
+// stands. I5 is enforced here: nobody may say "it did not happen" of an attempt that may still
+// land.
 import { canonical } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
 import {
@@ -77,7 +78,10 @@ export function decide(
 ): { changes: DecideChanges | null; decision: Decision } {
   const item = now.items.find((row) => row.itemId === itemId)
   if (item === undefined) {
-    throw error('ITEM_NOT_FOUND', `there is no item ${itemId} in run ${now.run.runId}'s present visit`)
+    throw error(
+      'ITEM_NOT_FOUND',
+      `there is no item ${itemId} in run ${now.run.runId}'s present visit`,
+    )
   }
   const decision = decisionOf(item, request, made)
   const same = now.decisions.find((old) => old.itemId === itemId && isSame(old, decision))
@@ -178,7 +182,10 @@ function checkOpen(item: Item, request: DecideRequest): void {
   }
 }
 
-/** Late evidence may have settled the call before its item was closed: the node has seen that answer. */
+/**
+ * Late evidence may have settled the call before its item was closed: the node has seen that
+ * answer.
+ */
 function checkUnsettled(now: DecideView, item: Item): void {
   const { subject } = item.body
   if (item.reason !== 'unknown' || subject === null) return
@@ -219,7 +226,9 @@ function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: 
   )
 }
 
-/** When every earlier attempt is over and its bytes have had their time; Infinity while one runs. */
+/**
+ * When every earlier attempt is over and its bytes have had their time; Infinity while one runs.
+ */
 export function quietUntil(
   now: Pick<DecideView, 'attempts' | 'deaths'>,
   item: Item,

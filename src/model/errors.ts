@@ -1,5 +1,5 @@
-// Every error of Counterfoil carries a `code` with a page under docs/errors/, and is recognised by a
-// symbol instead of instanceof, so that two copies of the package in one process still agree.
+// Every error of Counterfoil carries a `code` with a page under docs/errors/, and is recognised by
+// a symbol instead of instanceof, so that two copies of the package in one process still agree.
 
 const brand = Symbol.for('counterfoil.error')
 
@@ -25,7 +25,10 @@ export class CounterfoilError extends Error {
   }
 }
 
-/** True for an error of Counterfoil, of this copy of the package or another; with `code`, for that one. */
+/**
+ * True for an error of Counterfoil, of this copy of the package or another; with `code`, for that
+ * one.
+ */
 export function isCounterfoilError(error: unknown, code?: string): error is CounterfoilError {
   if (typeof error !== 'object' || error === null || !(brand in error)) return false
   return code === undefined || (error as { code?: unknown }).code === code
@@ -65,7 +68,9 @@ export class CallFailedError extends CounterfoilError {
   }
 }
 
-/** A call that a person failed without knowing its outcome. The same call again goes to a person. */
+/**
+ * A call that a person failed without knowing its outcome. The same call again goes to a person.
+ */
 export class OutcomeUnknownError extends CounterfoilError {
   readonly tool: string
 

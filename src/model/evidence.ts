@@ -1,6 +1,6 @@
-// What late evidence changes (I11), as a pure function over the run as it stands. It ends its attempt,
-// closes an undecided doubt of that attempt if it settles it, and voids a grant not yet used; after any
-// other decision it is a conflict, on record, for a person to look at.
+// What late evidence changes (I11), as a pure function over the run as it stands. It ends its
+// attempt, closes an undecided doubt of that attempt if it settles it, and voids a grant not yet
+// used; after any other decision it is a conflict, on record, for a person to look at.
 import {
   type Attempt,
   type CallRecord,
@@ -75,7 +75,8 @@ function settleDoubt(
   const landed = evidence.outcome === 'landed'
   if (grant) {
     if (!landed) return
-    changes.decisions.push({ ...grant, voidedAt: evidence.at })
+    const { verifies: _, ...bare } = grant as Decision & { verifies?: boolean }
+    changes.decisions.push({ ...bare, voidedAt: evidence.at })
     if (item) changes.items.push(closed(item, evidence.at, 'its call had landed after all'))
     wake(changes, now.run)
   } else if (item?.state === 'open') {
@@ -84,7 +85,8 @@ function settleDoubt(
     changes.items.push(settles ? closed(item, evidence.at, why) : raised(item))
     if (settles) wake(changes, now.run)
   } else {
-    // The new holder may be about to park on this call: its park must not overlook what is known now.
+    // The new holder may be about to park on this call: its park must not overlook what is known
+    // now.
     changes.run = { arrive: true }
   }
 }
@@ -106,8 +108,9 @@ function contradiction(
 ): boolean {
   const landed = evidence.outcome === 'landed'
   if (decision && !unusedGrant) {
-    if (decision.outcome === 'happened') return evidence.resultJson !== decision.resultJson
-    return landed
+    const denied = evidence.outcome === 'refused' || evidence.outcome === 'not_sent'
+    if (decision.outcome !== 'happened') return landed
+    return denied || (landed && evidence.resultJson !== decision.resultJson)
   }
   // A keyed call may land at every attempt: its upstream counts them as one.
   const keyed = record.replayClass === 'idempotent_with_key'

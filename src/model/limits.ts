@@ -1,6 +1,8 @@
 // Every limit and default, with its reason.
 
-/** Waiting this long without a new call or a delivery means that nothing more can match (DESIGN §3). */
+/**
+ * Waiting this long without a new call or a delivery means that nothing more can match (DESIGN §3).
+ */
 export const settleMs = 250
 
 /** A pure receipt waits at most this long for company before it is written (B5). */
@@ -9,7 +11,10 @@ export const pureFlushMs = 10
 /** A tool that does not say answers within this, or its outcome is unknown. */
 export const timeoutMs = 30_000
 
-/** Bytes outlive their sender: nobody may say "it did not happen" sooner than this after the end (I5). */
+/**
+ * Bytes outlive their sender: nobody may say "it did not happen" sooner than this after the end
+ * (I5).
+ */
 export const quietFloorMs = 60_000
 
 /** A probe asks one upstream one question; longer than this it is as good as no answer. */

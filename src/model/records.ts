@@ -1,6 +1,7 @@
 // The rows of a run, as engine, client and stores exchange them. Field names are the columns'.
-import type { ReplayClass } from './tool.ts'
+
 import type { RunState } from './run-state.ts'
+import type { ReplayClass } from './tool.ts'
 
 /** Which run: ids are unique within a namespace. */
 export interface RunRef {

@@ -1,5 +1,5 @@
-// The states of a run and the legal transitions between them, as data. Who makes one, and under which
-// lock, is the store's and the engine's business.
+// The states of a run and the legal transitions between them, as data. Who makes one, and under
+// which lock, is the store's and the engine's business.
 import { CounterfoilError } from './errors.ts'
 
 export const runStates = [

@@ -17,8 +17,8 @@ export function isSchema(value: unknown): value is Schema {
 }
 
 /**
- * The validated value. Synchronous when the library is, so that a call is issued in the very turn in
- * which the node made it; a schema that answers later gives a promise.
+ * The validated value. Synchronous when the library is, so that a call is issued in the very turn
+ * in which the node made it; a schema that answers later gives a promise.
  */
 export function validate(
   schema: Schema,

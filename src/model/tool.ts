@@ -1,5 +1,5 @@
-// A tool: a named function with a replay class. Registration refuses what cannot be replayed safely;
-// nothing is inferred from names, and nothing has a silent default class.
+// A tool: a named function with a replay class. Registration refuses what cannot be replayed
+// safely; nothing is inferred from names, and nothing has a silent default class.
 import { CounterfoilError } from './errors.ts'
 import * as limits from './limits.ts'
 import { type InputOf, isSchema, type OutputOf, type Schema } from './schema.ts'
@@ -13,7 +13,9 @@ export interface CallInfo {
   readonly node: string
   readonly tool: string
   readonly attempt: number
-  /** Names this attempt in the ledger; worth sending along, so that upstream logs can be searched. */
+  /**
+   * Names this attempt in the ledger; worth sending along, so that upstream logs can be searched.
+   */
   readonly attemptId: string
   readonly idempotencyKey: string | null
   readonly abortSignal: AbortSignal
@@ -42,14 +44,17 @@ interface Common<In, Out> {
   retry?: RetryPolicy
   run: (input: In, call: CallInfo) => Out | Promise<Out>
   /** The upstream's own id for what was done, kept beside the receipt and shown to people. */
-  externalId?: (result: Out) => string
+  externalId?: (result: NoInfer<Out>) => string
   /** The second identical call of one visit is answered by the first one's receipt. */
   oncePerVisit?: boolean
 }
 
 interface Doubtful<In, Out> {
   /** Asks the upstream whether an attempt landed. */
-  probe?: (input: In, call: CallInfo) => ProbeAnswer<Out> | Promise<ProbeAnswer<Out>>
+  probe?: (
+    input: In,
+    call: CallInfo,
+  ) => ProbeAnswer<NoInfer<Out>> | Promise<ProbeAnswer<NoInfer<Out>>>
   /** How long after an attempt's end its bytes may still arrive. An assumption, not a proof. */
   quietMs?: number
   /** It starts processes that live longer than the worker: its death does not end an attempt. */
@@ -122,9 +127,7 @@ export function isRecordedKey(key: unknown): boolean {
 }
 
 /** Registers a tool. */
-export function tool<const S extends Schema, Out>(
-  spec: ToolSpec<S, Out>,
-): Tool<InputOf<S>, Out> {
+export function tool<const S extends Schema, Out>(spec: ToolSpec<S, Out>): Tool<InputOf<S>, Out> {
   const name = checkName('tool', spec?.name)
   if (name.startsWith('counterfoil.')) {
     throw invalid(name, 'names that begin with "counterfoil." are its own; choose another')
@@ -172,7 +175,11 @@ export function stricter(a: ReplayClass, b: ReplayClass): ReplayClass {
 }
 
 export function checkName(what: string, name: unknown): string {
-  if (typeof name === 'string' && name.length <= limits.nameLengthMax && /^\w[\w.:-]*$/.test(name)) {
+  if (
+    typeof name === 'string' &&
+    name.length <= limits.nameLengthMax &&
+    /^\w[\w.:-]*$/.test(name)
+  ) {
     return name
   }
   throw new CounterfoilError(
@@ -196,12 +203,18 @@ function checkClass(name: string, value: unknown): ReplayClass {
 function checkKey(name: string, replayClass: ReplayClass, spec: AnySpec): void {
   if (replayClass !== 'idempotent_with_key') {
     if (spec.idempotencyKey !== undefined || spec.keyTtlMs !== undefined) {
-      throw invalid(name, `is ${replayClass}: idempotencyKey and keyTtlMs belong to keyed tools only`)
+      throw invalid(
+        name,
+        `is ${replayClass}: idempotencyKey and keyTtlMs belong to keyed tools only`,
+      )
     }
     return
   }
   if (typeof spec.idempotencyKey !== 'function') {
-    throw invalid(name, 'is idempotent_with_key and needs idempotencyKey(input, call), or recordedKey()')
+    throw invalid(
+      name,
+      'is idempotent_with_key and needs idempotencyKey(input, call), or recordedKey()',
+    )
   }
   const ttl = spec.keyTtlMs
   if (typeof ttl !== 'number' || !(ttl > 0)) {

@@ -1,5 +1,5 @@
-// The one gate for writes: who may put which rows, and which transitions are legal. Every store asks it
-// under the run row's lock, before it writes anything.
+// The one gate for writes: who may put which rows, and which transitions are legal. Every store
+// asks it under the run row's lock, before it writes anything.
 import { CounterfoilError } from '../model/errors.ts'
 import type { Run, RunRef } from '../model/records.ts'
 import { checkTransition } from '../model/run-state.ts'

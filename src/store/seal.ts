@@ -41,7 +41,8 @@ export function createSealer(keys: readonly Key[]): Sealer {
   }
 }
 
-// HMAC-SHA-256 by two one-shot hashes: on the way of every call, and half the price of a Hmac object.
+// HMAC-SHA-256 by two one-shot hashes: on the way of every call, and half the price of a Hmac
+// object.
 function sign(key: Key, text: string): string {
   const { inner, outer } = padsOf(key)
   const first = hash('sha256', Buffer.concat([inner, Buffer.from(text)]), 'buffer')

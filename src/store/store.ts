@@ -1,5 +1,6 @@
-// The store contract, whole. A store keeps rows; it knows nothing of tools or nodes. What a write may
-// contain is decided in policy.ts, what a row is signed with in seal.ts; both are shared by all stores.
+// The store contract, whole. A store keeps rows; it knows nothing of tools or nodes. What a write
+// may contain is decided in policy.ts, what a row is signed with in seal.ts; both are shared by all
+// stores.
 import type {
   Attempt,
   CallRecord,
@@ -15,8 +16,8 @@ import type {
 import type { RunState } from '../model/run-state.ts'
 
 /**
- * One run's changes. Rows are put whole: inserted, or replacing an earlier form of themselves that is
- * not yet final. All of it lands, or nothing.
+ * One run's changes. Rows are put whole: inserted, or replacing an earlier form of themselves that
+ * is not yet final. All of it lands, or nothing.
  */
 export interface Changes {
   records?: CallRecord[]
@@ -130,6 +131,7 @@ export interface ListRequest {
 export interface RunFilter extends ListRequest {
   readonly state?: RunState
   readonly graph?: string
+  readonly newestFirst?: boolean
 }
 
 export interface ItemFilter extends ListRequest {
@@ -157,13 +159,22 @@ export interface Store {
 
   /** Registers a worker with a first lease of `leaseMs`. */
   register(worker: NewWorker, leaseMs: number): Promise<void>
-  /** One write, however many runs it holds. False if the worker was declared dead or has stopped. */
+  /**
+   * One write, however many runs it holds. False if the worker was declared dead or has stopped.
+   */
   renew(workerId: string, leaseMs: number): Promise<boolean>
   /** Takes runs that wait for a worker, or whose worker's lease has ended. */
   claim(request: ClaimRequest): Promise<Run[]>
-  stopWorker(workerId: string): Promise<void>
+  /**
+   * It takes no more runs. `ended`: no function of its attempts runs on, so nobody need ask its
+   * socket; else its attempts end with its process, as after a death.
+   */
+  stopWorker(workerId: string, ended: boolean): Promise<void>
   declareDead(workerId: string, proof: string): Promise<void>
-  workers(): Promise<WorkerRow[]>
+  /**
+   * `provable`: only those whose death is not on record and can still be proven by their socket.
+   */
+  workers(filter?: { provable?: boolean }): Promise<WorkerRow[]>
 
   getRun(ref: RunRef): Promise<Run | null>
   getItem(namespace: string, itemId: string): Promise<Item | null>
@@ -178,8 +189,8 @@ export interface Store {
   moved(): Promise<string | null>
   adopt(by: string, reason: string): Promise<void>
   /**
-   * Calls `listener` after a write of this process that started, woke, parked or ended a run (not after
-   * every receipt); the returned function stops it.
+   * Calls `listener` after a write of this process that started, woke, parked or ended a run (not
+   * after every receipt); the returned function stops it.
    */
   onChange(listener: () => void): () => void
   close(): Promise<void>

@@ -1,5 +1,5 @@
-// Failpoints: every call of a store is a place to die, before it and after it. The caller decides what
-// happens there; a test kills its own process, for real.
+// Failpoints: every call of a store is a place to die, before it and after it. The caller decides
+// what happens there; a test kills its own process, for real.
 import type { Store } from '../store/store.ts'
 
 const points = [
@@ -15,8 +15,8 @@ const points = [
 ] as const
 
 /**
- * Calls `hit` before and after every call of the store that matters for recovery. The store is changed
- * in place, so that whatever was composed of it passes here too.
+ * Calls `hit` before and after every call of the store that matters for recovery. The store is
+ * changed in place, so that whatever was composed of it passes here too.
  */
 export function addFailpoints(store: Store, hit: (name: string) => void): void {
   for (const name of points) {

@@ -1,6 +1,6 @@
-// Liveness on one machine (I9): every worker listens on a Unix socket (a named pipe on Windows). The
-// kernel closes it with the process, so a refused connection proves a death; a stopped process still
-// accepts. Anything else proves nothing, and the lease counts.
+// Liveness on one machine (I9): every worker listens on a Unix socket (a named pipe on Windows).
+// The kernel closes it with the process, so a refused connection proves a death; a stopped process
+// still accepts. Anything else proves nothing, and the lease counts.
 import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
@@ -16,7 +16,9 @@ export interface Listening {
 const windows = process.platform === 'win32'
 
 export async function listen(workerId: string): Promise<Listening> {
-  const path = windows ? `\\\\.\\pipe\\counterfoil-${workerId}` : join(socketDir(), `${workerId}.sock`)
+  const path = windows
+    ? `\\\\.\\pipe\\counterfoil-${workerId}`
+    : join(socketDir(), `${workerId}.sock`)
   const server = createServer((socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -71,14 +73,15 @@ export async function proofOfDeath(worker: WorkerRow, bootId: string): Promise<s
   return `pid ${worker.pid}: nobody listens on its socket (${refused}), same boot, same inode`
 }
 
-/** Declares those workers of this machine dead that are, so that their runs are taken over at once. */
+/**
+ * Declares those workers of this machine dead that are, so that their runs are taken over at once.
+ */
 export async function declareDead(
   store: Store,
   own: { workerId: string | null; bootId: string; host: string },
 ): Promise<void> {
-  for (const worker of await store.workers()) {
-    const over = worker.diedAt !== null || worker.stoppedAt !== null
-    if (over || worker.workerId === own.workerId || worker.host !== own.host) continue
+  for (const worker of await store.workers({ provable: true })) {
+    if (worker.workerId === own.workerId || worker.host !== own.host) continue
     const proof = await proofOfDeath(worker, own.bootId)
     if (proof === null) continue
     await store.declareDead(worker.workerId, proof)

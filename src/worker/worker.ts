@@ -28,6 +28,8 @@ export class Worker {
   private readonly options: Required<WorkerOptions>
   private readonly onError: (error: unknown) => void
   private readonly executions = new Set<Execution>()
+  /** Executions that are over, while functions of theirs run on. */
+  private past: Execution[] = []
   private state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
   private leaseEndsMs = 0
   private polling = false
@@ -54,7 +56,9 @@ export class Worker {
     return this.started
   }
 
-  /** No new runs; what is under way finishes its calls and is given back; then the worker is gone. */
+  /**
+   * No new runs; what is under way finishes its calls and is given back; then the worker is gone.
+   */
   async stop(): Promise<void> {
     if (this.state === 'stopped') return
     await this.started
@@ -63,8 +67,10 @@ export class Worker {
     await Promise.all([...this.executions].map((execution) => execution.done.catch(() => {})))
     for (const cleanUp of this.cleanUps.splice(0)) cleanUp()
     if (this.listening) {
-      await this.store.stopWorker(this.id)
-      await this.listening.close()
+      // A function that runs on keeps the socket: then the end of this process can still be proven.
+      const ended = this.lingering() === 0
+      await this.store.stopWorker(this.id, ended)
+      if (ended) await this.listening.close()
     }
     this.state = 'stopped'
   }
@@ -86,7 +92,10 @@ export class Worker {
     )
     this.leaseEndsMs = until
     this.state = 'running'
-    this.cleanUps.push(watchRejections(), this.store.onChange(() => this.wake()))
+    this.cleanUps.push(
+      watchRejections(),
+      this.store.onChange(() => this.wake()),
+    )
     this.every(this.options.leaseMs / 3, () => this.renew())
     this.every(this.options.pollMs, async () => this.wake())
     this.every(this.options.pollMs * 2, () => this.lookAround())
@@ -111,6 +120,11 @@ export class Worker {
       over = true
       cancel()
     })
+  }
+
+  /** Functions that have not returned, of executions that are over. */
+  private lingering(): number {
+    return this.past.reduce((sum, execution) => sum + execution.unreturned(), 0)
   }
 
   private holds(): boolean {
@@ -168,14 +182,15 @@ export class Worker {
         .then((end) => (end === 'lost' ? this.giveBack(run) : undefined))
         .then(() => {
           this.executions.delete(execution)
+          this.past = [...this.past, execution].filter((each) => each.unreturned() > 0)
           this.wake()
         })
     }
   }
 
   /**
-   * An execution that was lost may still be ours in the store: this process stood still past its lease,
-   * and nobody took the run. Then nobody would, once the lease is renewed.
+   * An execution that was lost may still be ours in the store: this process stood still past its
+   * lease, and nobody took the run. Then nobody would, once the lease is renewed.
    */
   private async giveBack(run: Run): Promise<void> {
     const { namespace, runId, fence, generation, visit } = run

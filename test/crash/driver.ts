@@ -1,5 +1,5 @@
-// Runs real worker processes against a real upstream process, kills them, resumes them, decides their
-// doubts truthfully, and reads back what happened.
+// Runs real worker processes against a real upstream process, kills them, resumes them, decides
+// their doubts truthfully, and reads back what happened.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

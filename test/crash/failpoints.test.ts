@@ -1,5 +1,6 @@
-// A real process dies at every store call and every dispatch of a workload, one after the other, and is
-// resumed in a new process. `npm run failpoints` dies a second time during recovery, at all pairs.
+// A real process dies at every store call and every dispatch of a workload, one after the other,
+// and is resumed in a new process. `npm run failpoints` dies a second time during recovery, at all
+// pairs.
 import { expect, test } from 'vitest'
 import { compare, type Effect, Site } from './driver.ts'
 

@@ -72,7 +72,8 @@ test('D2, I2, I11 a stopped worker keeps its lease; woken after it, it only repo
   const cf = await open({ store: `sqlite:${site.db}` })
   const events = await cf.store.listEvents({ namespace: 'default', runId: 'r1' }, { countMax: 500 })
   expect(events.items.map((event) => event.kind)).toContain('evidence')
-  // The second mail went out under a third claim (either worker may have won it), not under the first.
+  // The second mail went out under a third claim (either worker may have won it), not under the
+  // first.
   const attempts = await cf.store.listAttempts({ namespace: 'default', runId: 'r1' })
   expect(attempts.map((attempt) => attempt.fence)).toEqual([1, 3])
   await cf.close()

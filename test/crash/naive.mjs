@@ -1,5 +1,5 @@
-// The control that must fail: plain checkpoint replay, as others do it. A step's result is saved after
-// the step; a resumed program runs again every step that has no result.
+// The control that must fail: plain checkpoint replay, as others do it. A step's result is saved
+// after the step; a resumed program runs again every step that has no result.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { post } from './workload.mjs'
 

@@ -28,7 +28,12 @@ const graph = workflow({
     return [first.id, second.id]
   },
 })
-const cf = await open({ store: `sqlite:${file}`, graphs: [graph], settleMs: 60, onWarning: () => {} })
+const cf = await open({
+  store: `sqlite:${file}`,
+  graphs: [graph],
+  settleMs: 60,
+  onWarning: () => {},
+})
 const run = await cf.start(graph, { to: runId }, { runId })
 const worker = cf.worker({ leaseMs: Number(leaseMs), pollMs: 50 })
 await worker.start()

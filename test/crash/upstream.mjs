@@ -1,5 +1,5 @@
-// The upstream, in a process of its own: counts effects in its own fsynced log. An unsafe effect happens
-// as often as it is asked for; a keyed one once for each key.
+// The upstream, in a process of its own: counts effects in its own fsynced log. An unsafe effect
+// happens as often as it is asked for; a keyed one once for each key.
 import { appendFileSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 

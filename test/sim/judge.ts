@@ -1,5 +1,5 @@
-// What must be true of every life, whatever its crashes: no unsafe effect twice, none lost, no result
-// to the wrong call, no false drift, and an end within a bounded number of decisions.
+// What must be true of every life, whatever its crashes: no unsafe effect twice, none lost, no
+// result to the wrong call, no false drift, and an end within a bounded number of decisions.
 import type { Life } from './life.ts'
 import type { Kind } from './program.ts'
 

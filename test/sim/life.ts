@@ -1,5 +1,6 @@
-// One life of one program: the real engine on the memory store under a virtual clock, crashed, resumed
-// with other latencies, crashed again, its doubts decided truthfully, until the run has ended.
+// One life of one program: the real engine on the memory store under a virtual clock, crashed,
+// resumed with other latencies, crashed again, its doubts decided truthfully, until the run has
+// ended.
 import { Inbox } from '../../src/client/inbox.ts'
 import { startRun } from '../../src/client/start.ts'
 import { Committer } from '../../src/engine/committer.ts'
@@ -122,7 +123,15 @@ async function executeOnce(
   for (const worker of await store.workers()) await store.declareDead(worker.workerId, 'sim')
   const workerId = `w${life.crashes}-${life.decisions}`
   await store.register(
-    { workerId, pid: 1, host: 'sim', bootId: 'b', socketPath: null, socketInode: null, startedAt: 0 },
+    {
+      workerId,
+      pid: 1,
+      host: 'sim',
+      bootId: 'b',
+      socketPath: null,
+      socketInode: null,
+      startedAt: 0,
+    },
     Number.POSITIVE_INFINITY,
   )
   const [claimed] = await store.claim({ workerId, graphs: [graph], countMax: 1 })
@@ -144,12 +153,19 @@ async function executeOnce(
       over = `threw ${error.stack}`
     },
   )
-  const end = await clock.run(() => over !== null, (n) => n >= crashAt, eventsMax)
+  const end = await clock.run(
+    () => over !== null,
+    (n) => n >= crashAt,
+    eventsMax,
+  )
   process.dead = true
   return end === 'over' ? (over ?? '?') : end
 }
 
-/** A store as a process sees it: a commit takes time, and its acknowledgement can be lost in a crash. */
+/**
+ * A store as a process sees it: a commit takes time, and its acknowledgement can be lost in a
+ * crash.
+ */
 function slowStore(
   store: Store,
   clock: VirtualClock,
@@ -172,7 +188,8 @@ function slowStore(
 
 function graphOf(life: Life, clock: VirtualClock): Graph {
   const { world } = life
-  // Which site a call of this execution is: by its tool, input and occurrence, as the ledger knows it.
+  // Which site a call of this execution is: by its tool, input and occurrence, as the ledger knows
+  // it.
   const nodes = new Map<string, CallNode>()
   const lost = (input: SimInput): CallNode | undefined =>
     [...world.attempts.values()].find((attempt) => attempt.input === input.v)?.node

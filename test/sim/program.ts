@@ -15,7 +15,9 @@ export interface CallNode {
   latencyMs: number
   varying: boolean
   fails: boolean
-  /** Inputs of different sites never meet: for versions, where identical calls may trade records. */
+  /**
+   * Inputs of different sites never meet: for versions, where identical calls may trade records.
+   */
   distinct: boolean
 }
 

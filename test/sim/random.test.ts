@@ -1,4 +1,5 @@
-// Random programs on the real engine under a virtual clock. `npm run sim -- <count> [from]` runs more.
+// Random programs on the real engine under a virtual clock. `npm run sim -- <count> [from]` runs
+// more.
 import { expect, test } from 'vitest'
 import { batch } from './batch.ts'
 import type { Kind } from './program.ts'
@@ -17,22 +18,42 @@ async function check(kind: Kind, programs: number) {
 
 const timeout = 40 * 60_000
 
-test('C2, C5, I1 random programs crashed at every boundary: nothing twice, lost or mixed up', async () => {
-  await check('plain', count)
-}, timeout)
+test(
+  'C2, C5, I1 random programs crashed at every boundary: nothing twice, lost or mixed up',
+  async () => {
+    await check('plain', count)
+  },
+  timeout,
+)
 
-test('C5 the same with raw timers shorter than settleMs', async () => {
-  await check('short', Math.ceil(count / 6))
-}, timeout)
+test(
+  'C5 the same with raw timers shorter than settleMs',
+  async () => {
+    await check('short', Math.ceil(count / 6))
+  },
+  timeout,
+)
 
-test('C2 raw timers longer than settleMs may ask, and never send twice', async () => {
-  await check('long', Math.ceil(count / 6))
-}, timeout)
+test(
+  'C2 raw timers longer than settleMs may ask, and never send twice',
+  async () => {
+    await check('long', Math.ceil(count / 6))
+  },
+  timeout,
+)
 
-test('C2 inputs that move at every resume may ask, and never send twice', async () => {
-  await check('nondet', Math.ceil(count / 6))
-}, timeout)
+test(
+  'C2 inputs that move at every resume may ask, and never send twice',
+  async () => {
+    await check('nondet', Math.ceil(count / 6))
+  },
+  timeout,
+)
 
-test('C2 a changed program version: nothing sent twice for distinct inputs', async () => {
-  await check('version', Math.ceil(count / 6))
-}, timeout)
+test(
+  'C2 a changed program version: nothing sent twice for distinct inputs',
+  async () => {
+    await check('version', Math.ceil(count / 6))
+  },
+  timeout,
+)

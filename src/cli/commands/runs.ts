@@ -31,7 +31,7 @@ Examples:
 export function addRuns(program: Command): void {
   const command = program
     .command('runs')
-    .description('list runs, oldest first')
+    .description('list runs, newest first')
     .option('--state <state>', 'only runs in this state')
     .option('--graph <name>', 'only runs of this graph, without its version')
     .option('--limit <n>', `at most so many (${limits.pageSize}; up to ${limits.pageSizeMax})`)
@@ -44,6 +44,7 @@ export function addRuns(program: Command): void {
 async function listRuns(cli: Cli, options: Options): Promise<void> {
   const filter = {
     namespace: cli.namespace,
+    newestFirst: true,
     ...(options.state === undefined ? {} : { state: oneOf('state', options.state, runStates) }),
     ...(options.graph === undefined ? {} : { graph: options.graph }),
     ...(options.cursor === undefined ? {} : { cursor: options.cursor }),

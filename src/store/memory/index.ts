@@ -1,4 +1,5 @@
-// The memory store: the whole contract, for short chats and for tests. Nothing survives the process.
+// The memory store: the whole contract, for short chats and for tests. Nothing survives the
+// process.
 import type { Clock } from '../../clock.ts'
 import type { RunRef } from '../../model/records.ts'
 import type { Amendment, Authority, Loaded, Store } from '../store.ts'
@@ -89,12 +90,16 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
     },
     renew: async (workerId, leaseMs) => renew(data, workerId, leaseMs),
     claim: async (request) => claim(data, request),
-    stopWorker: async (workerId) => end(workerId, { stoppedAt: data.clock.now() }),
+    stopWorker: async (workerId, ended) =>
+      end(workerId, { stoppedAt: data.clock.now(), ...(ended ? { socketPath: null } : {}) }),
     declareDead: async (workerId, deathProof) => {
       if (data.workers.get(workerId)?.diedAt) return
       end(workerId, { diedAt: data.clock.now(), deathProof })
     },
-    workers: async () => [...data.workers.values()].map((row) => withExpiry(data, row)),
+    workers: async ({ provable = false } = {}) =>
+      [...data.workers.values()]
+        .filter((row) => !provable || (row.diedAt === null && row.socketPath !== null))
+        .map((row) => withExpiry(data, row)),
   }
 }
 

@@ -40,6 +40,7 @@ export function loadRun(data: Data, of: RunData): Loaded {
 
 export function listRuns(data: Data, filter: RunFilter) {
   const rows = [...data.runs.values()].map((of) => of.run)
+  if (filter.newestFirst) rows.reverse()
   return paged(
     rows.filter(
       (run) =>

@@ -39,7 +39,8 @@ export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] 
         return 'stale_fence'
       }
       applyRows(c, one.changes)
-      // Most commits of a call leave the run as it is: they need neither its whole row nor to rewrite it.
+      // Most commits of a call leave the run as it is: they need neither its whole row nor to
+      // rewrite it.
       const run = one.changes.run === undefined ? null : selectRun(c, one)
       if (run === null) touchRun(c, one, one.commitId)
       else changeRun(c, run, one.changes, one.commitId)

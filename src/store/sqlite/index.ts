@@ -80,15 +80,15 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
     register: async (worker, leaseMs) => lease.registerWorker(c, worker, leaseMs),
     renew: async (workerId, leaseMs) => lease.renewWorker(c, workerId, leaseMs),
     claim: async (request) => lease.claim(c, request),
-    stopWorker: async (workerId) => {
-      lease.stopWorker(c, workerId)
+    stopWorker: async (workerId, ended) => {
+      lease.stopWorker(c, workerId, ended)
       changed()
     },
     declareDead: async (workerId, proof) => {
       lease.declareWorkerDead(c, workerId, proof)
       changed()
     },
-    workers: async () => lease.listWorkers(c),
+    workers: async ({ provable = false } = {}) => lease.listWorkers(c, provable),
   }
 }
 

@@ -30,7 +30,8 @@ export function registerWorker(c: Connection, worker: NewWorker, leaseMs: number
 
 const renew = `update workers set lease_until = ?
   where worker_id = ? and stopped_at is null and died_at is null`
-const stop = 'update workers set stopped_at = ? where worker_id = ? and stopped_at is null'
+const stop = `update workers set stopped_at = ?, socket_path = iif(?, null, socket_path)
+  where worker_id = ? and stopped_at is null`
 const declareDead = `update workers set died_at = ?, death_proof = ?
   where worker_id = ? and died_at is null`
 
@@ -38,8 +39,8 @@ export function renewWorker(c: Connection, workerId: string, leaseMs: number): b
   return c.plain(() => c.sql(renew).run(c.clock.mono() + leaseMs, workerId)).changes === 1
 }
 
-export function stopWorker(c: Connection, workerId: string): void {
-  c.plain(() => c.sql(stop).run(c.clock.now(), workerId))
+export function stopWorker(c: Connection, workerId: string, ended: boolean): void {
+  c.plain(() => c.sql(stop).run(c.clock.now(), ended ? 1 : 0, workerId))
 }
 
 export function declareWorkerDead(c: Connection, workerId: string, proof: string): void {
@@ -56,10 +57,14 @@ export function noteOtherBoots(c: Connection): void {
 const workerColumns = `worker_id, pid, host, boot_id, socket_path, socket_inode, started_at,
   lease_until, stopped_at, died_at, death_proof`
 const allWorkers = `select ${workerColumns} from workers order by rowid`
+const provableWorkers = `select ${workerColumns} from workers
+  where died_at is null and socket_path is not null order by rowid`
 const oneWorker = `select ${workerColumns} from workers where worker_id = ?`
 
-export function listWorkers(c: Connection): WorkerRow[] {
-  return c.plain(() => c.sql(allWorkers).all()).map((row) => decodeWorker(c, row))
+export function listWorkers(c: Connection, provable: boolean): WorkerRow[] {
+  return c
+    .plain(() => c.sql(provable ? provableWorkers : allWorkers).all())
+    .map((row) => decodeWorker(c, row))
 }
 
 function decodeWorker(c: Connection, row: unknown[]): WorkerRow {

@@ -34,11 +34,13 @@ export function listRuns(c: Connection, filter: RunFilter): Page<Run> {
     'state = ?': filter.state,
     'graph = ?': filter.graph,
   })
+  const [from, order] = filter.newestFirst ? ['(? < 0 or rowid < ?)', 'desc'] : ['rowid > ?', 'asc']
   const sql = `select ${tables.runs.columns}, rowid from runs
-    where ${conditions} and rowid > ? order by rowid limit ?`
-  return page(c, filter, 1, (after, count) => c.sql(sql).all(...values, ...after, count)).map(
-    tables.runs.decode,
-  )
+    where ${conditions} and ${from} order by rowid ${order} limit ?`
+  const twice = (after: number[]) => (filter.newestFirst ? [...after, ...after] : after)
+  return page(c, filter, 1, (after, count) =>
+    c.sql(sql).all(...values, ...twice(after), count),
+  ).map(tables.runs.decode)
 }
 
 export function listItems(c: Connection, filter: ItemFilter): Page<Item> {

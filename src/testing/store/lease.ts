@@ -106,7 +106,7 @@ function ending({ on, expect }: Bench): void {
   on('a worker that has stopped holds nothing', async (s) => {
     await s.held()
     await register(s, 'w_2')
-    await s.store.stopWorker(worker)
+    await s.store.stopWorker(worker, true)
     await takeOver(s, 'stopped')
   })
 
@@ -126,7 +126,7 @@ function workers({ on, expect }: Bench): void {
     await expect(claim(s, 'w_9')).rejects.toMatchObject(dead)
     await register(s, 'w_2')
     await register(s, 'w_3')
-    await s.store.stopWorker('w_2')
+    await s.store.stopWorker('w_2', true)
     await s.store.declareDead('w_3', 'gone')
     await expect(claim(s, 'w_2')).rejects.toMatchObject(dead)
     await expect(claim(s, 'w_3')).rejects.toMatchObject(dead)
@@ -139,7 +139,7 @@ function workers({ on, expect }: Bench): void {
     await register(s, 'w_2')
     await register(s, 'w_3')
     s.clock.advance(5)
-    await s.store.stopWorker('w_2')
+    await s.store.stopWorker('w_2', true)
     await s.store.declareDead('w_3', 'gone')
     const now = s.clock.now()
     s.clock.advance(leaseMs - 5)

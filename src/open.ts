@@ -99,7 +99,7 @@ function compose(
     store,
     inbox: new Inbox({ store, clock, namespace, graphs, checkWorkers }),
     start: async (graph, input, { runId = timeId(clock, 'run') } = {}) => {
-      if (graphs.get(graph?.id) !== (graph as Graph)) {
+      if (graph === undefined || graphs.get(graph?.id) !== (graph as Graph)) {
         const known = [...graphs.keys()].join(', ') || 'none'
         const message = `graph ${String(graph?.id)} was not given to open(); it has: ${known}`
         throw new CounterfoilError('GRAPH_UNKNOWN', message)
@@ -124,6 +124,10 @@ function compose(
 function graphMap(graphs: readonly Graph[]): Map<string, Graph> {
   const map = new Map<string, Graph>()
   for (const graph of graphs) {
+    if (!(graph?.nodes instanceof Map)) {
+      const message = `graphs has ${JSON.stringify(graph)}, which was not made by workflow({ … })`
+      throw new CounterfoilError('GRAPH_INVALID', message)
+    }
     if (map.has(graph.id) && map.get(graph.id) !== graph) {
       throw new CounterfoilError(
         'GRAPH_INVALID',

@@ -67,7 +67,8 @@ export class Inbox {
   /** Where the graph is at hand its schema is asked here; the engine asks it again in any case. */
   private async checkResult(item: Item, request: DecideRequest): Promise<void> {
     const states = request.outcome === 'happened' || request.outcome === 'use_record'
-    if (!states || request.result === undefined) return
+    const record = request.outcome === 'use_record' && request.result === undefined
+    if (!states || record) return
     const { store, graphs } = this.options
     const run = await store.getRun(item)
     const graph = graphs.get(`${run?.graph}@${run?.version}`)

@@ -31,9 +31,7 @@ export class RunHandle<Out = unknown> {
   }
 
   async status(): Promise<RunStatus> {
-    const { runId, graph, version, state, node, waitingFor, createdAt, updatedAt } =
-      await this.read()
-    return { runId, graph, version, state, node, waitingFor, createdAt, updatedAt }
+    return statusOf(await this.read())
   }
 
   /** The output, or a rejection; pending while the run waits for a person. */
@@ -50,8 +48,12 @@ export class RunHandle<Out = unknown> {
 
   /** Resolves with the status as soon as the run is in one of these states. */
   async until(...states: RunState[]): Promise<RunStatus> {
-    await this.when((run) => states.includes(run.state))
-    return this.status()
+    const run = await this.when((now) => states.includes(now.state) || isEnded(now.state))
+    if (states.includes(run.state)) return statusOf(run)
+    throw new CounterfoilError(
+      'RUN_ENDED',
+      `run ${this.runId} is ${run.state}; it will not be ${states.join(' or ')} by itself`,
+    )
   }
 
   private async read(): Promise<Run> {
@@ -76,4 +78,9 @@ export class RunHandle<Out = unknown> {
       })
     }
   }
+}
+
+function statusOf(run: Run): RunStatus {
+  const { runId, graph, version, state, node, waitingFor, createdAt, updatedAt } = run
+  return { runId, graph, version, state, node, waitingFor, createdAt, updatedAt }
 }

@@ -300,8 +300,8 @@ export class Dispatch {
     return new CounterfoilError(
       'KEY_UNSTABLE',
       `${call.tool.name}: idempotencyKey gave ${JSON.stringify(keys[0])} and then ` +
-        `${JSON.stringify(keys[1])} for the same call; nothing was sent. Make it of the input and ` +
-        'the run alone, or use recordedKey()',
+        `${JSON.stringify(keys[1])} for the same call; nothing was sent. Make it of the ` +
+        'input and the run alone, or use recordedKey()',
       { details: { tool: call.tool.name, keys } },
     )
   }

@@ -83,12 +83,12 @@ export function decide(
       `there is no item ${itemId} in run ${now.run.runId}'s present visit`,
     )
   }
+  checkOutcome(item, request)
   const decision = decisionOf(item, request, made)
   const same = now.decisions.find((old) => old.itemId === itemId && isSame(old, decision))
   if (same) return { changes: null, decision: same }
   checkOpen(item, request)
   checkUnsettled(now, item)
-  checkOutcome(item, request)
   checkAttempts(now, item, request, made.at)
   return { changes: changesOf(now, item, decision), decision }
 }
@@ -210,7 +210,8 @@ function checkOutcome(item: Item, request: DecideRequest): void {
 
 function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: number): void {
   const denies = request.outcome === 'did_not_happen' || request.outcome === 'fail'
-  if (!denies || item.reason !== 'unknown' || request.madeSure === true) return
+  const sent = item.reason === 'unknown' || item.reason === 'tampered'
+  if (!denies || !sent || request.madeSure === true) return
   const lookedAt = Math.min(request.lookedAt ?? at, at)
   const until = quietUntil(now, item)
   if (until !== null && lookedAt >= until.at) return

@@ -100,8 +100,8 @@ export class ReplayUnsafeError extends CounterfoilError {
   constructor(call: CallData) {
     super(
       'REPLAY_UNSAFE',
-      `${call.tool} was dispatched (attempt ${call.attempt}) and nobody knows whether it happened; ` +
-        'a person has to decide',
+      `${call.tool} was dispatched (attempt ${call.attempt}) and nobody knows whether it ` +
+        'happened; a person has to decide',
       { details: { call } },
     )
     this.call = call

@@ -57,10 +57,11 @@ export function applyEvidence(now: EvidenceView, evidence: Evidence): EvidenceCh
   // What was decided or settled stands: the node may have seen it, and a replay must see it again.
   if (final || (decision && !grant)) return changes
   changes.evidence = [evidence]
-  const item = now.items.find(
-    (row) =>
-      row.reason === 'unknown' && about(row.body.subject) && row.body.attempt === attempt.attempt,
-  )
+  // The doubt of a call is one, whichever of its attempts is heard of.
+  const doubts = now.items.filter((row) => row.reason === 'unknown' && about(row.body.subject))
+  const item =
+    doubts.find((row) => row.state === 'open') ??
+    doubts.find((row) => row.itemId === decision?.itemId)
   settleDoubt(changes, now, evidence, item, grant ? decision : undefined)
   return changes
 }
@@ -93,9 +94,12 @@ function settleDoubt(
 
 /** A grant that was used rules out the attempts before the one that used it, and no others. */
 function concerns(decision: Decision, attempt: Attempt): boolean {
-  if (decision.outcome !== 'did_not_happen' || decision.usedBy === null) return true
-  const used = Number(decision.usedBy.slice(decision.usedBy.lastIndexOf('/') + 1))
-  return attempt.attempt < used
+  return attempt.attempt < usedAt(decision)
+}
+
+/** The number of the attempt that used a grant; Infinity for any other decision. */
+function usedAt({ usedBy }: Decision): number {
+  return usedBy === null ? Infinity : Number(usedBy.slice(usedBy.lastIndexOf('/') + 1))
 }
 
 /** What is reported now cannot be true together with what was recorded or decided before. */
@@ -121,9 +125,12 @@ function contradiction(
 function allCertain(now: EvidenceView, evidence: Evidence): boolean {
   if (evidence.outcome === 'unknown') return false
   const key = callKeyOfAttempt(evidence.attemptId)
+  // What a person has ruled out, by a grant that was used since, holds nothing up.
+  const grants = now.decisions.filter((row) => row.usedBy && callKeyOfAttempt(row.usedBy) === key)
+  const ruledOut = Math.max(0, ...grants.map(usedAt))
   return now.attempts
     .filter((row) => callKeyOfAttempt(row.attemptId) === key)
-    .filter((row) => row.attemptId !== evidence.attemptId)
+    .filter((row) => row.attemptId !== evidence.attemptId && row.attempt >= ruledOut)
     .every((row) => row.outcome === 'refused' || row.outcome === 'not_sent')
 }
 

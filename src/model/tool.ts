@@ -38,11 +38,11 @@ export interface RetryPolicy {
   backoffMaxMs?: number
 }
 
-interface Common<In, Out> {
+interface Common<In, Raw, Out> {
   name: string
   timeoutMs?: number
   retry?: RetryPolicy
-  run: (input: In, call: CallInfo) => Out | Promise<Out>
+  run: (input: In, call: CallInfo) => Raw | Promise<Raw>
   /** The upstream's own id for what was done, kept beside the receipt and shown to people. */
   externalId?: (result: NoInfer<Out>) => string
   /** The second identical call of one visit is answered by the first one's receipt. */
@@ -83,8 +83,23 @@ type KeyedRules<In, Out> = {
 /** The rules of one class, for tools and for steps. */
 export type ClassRules<In, Out> = PureRules | KeyedRules<In, Out> | UnsafeRules<In, Out>
 
-export type ToolSpec<S extends Schema, Out> = Common<OutputOf<S>, Out> &
-  ClassRules<OutputOf<S>, Out> & { input: S; output?: Schema<Out, Out> }
+/** What a tool answers with: what its output schema makes of what `run` returns, or just that. */
+export type ResultOf<Raw, O> = [O] extends [Schema] ? OutputOf<O> : Raw
+/** `run` returns what the output schema takes; a value of unknown type is left to the schema. */
+export type Fits<Raw, O> = unknown extends Raw
+  ? unknown
+  : [O] extends [Schema]
+    ? [Raw] extends [InputOf<O>]
+      ? unknown
+      : { '`run` returns what the output schema does not take': Raw }
+    : unknown
+
+export type ToolSpec<S extends Schema, Raw, O extends Schema | undefined> = Common<
+  OutputOf<S>,
+  Raw,
+  ResultOf<Raw, O>
+> &
+  ClassRules<OutputOf<S>, Raw> & { input: S; output?: O & Fits<NoInfer<Raw>, O> }
 
 const brand = Symbol.for('counterfoil.tool')
 
@@ -127,7 +142,9 @@ export function isRecordedKey(key: unknown): boolean {
 }
 
 /** Registers a tool. */
-export function tool<const S extends Schema, Out>(spec: ToolSpec<S, Out>): Tool<InputOf<S>, Out> {
+export function tool<const S extends Schema, Raw, const O extends Schema | undefined = undefined>(
+  spec: ToolSpec<S, Raw, O>,
+): Tool<InputOf<S>, ResultOf<Raw, O>> {
   const name = checkName('tool', spec?.name)
   if (name.startsWith('counterfoil.')) {
     throw invalid(name, 'names that begin with "counterfoil." are its own; choose another')
@@ -151,8 +168,8 @@ export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
     output: (spec.output as Schema) ?? null,
     timeoutMs,
     quietMs: checkMs(name, 'quietMs', spec.quietMs) ?? Math.max(timeoutMs, limits.quietFloorMs),
-    outlives: spec.outlives === true,
-    oncePerVisit: spec.oncePerVisit === true,
+    outlives: checkFlag(name, 'outlives', spec.outlives),
+    oncePerVisit: checkFlag(name, 'oncePerVisit', spec.oncePerVisit),
     keyTtlMs: (spec.keyTtlMs as number) ?? null,
     retry: checkRetry(name, spec.retry as RetryPolicy | undefined),
     run: spec.run as ToolRules['run'],
@@ -184,7 +201,7 @@ export function checkName(what: string, name: unknown): string {
   }
   throw new CounterfoilError(
     what === 'tool' ? 'TOOL_INVALID' : 'GRAPH_INVALID',
-    `${what} name ${JSON.stringify(name)} is not usable: letters, digits, _ . : - and at most ` +
+    `${what} name ${shown(name)} is not usable: letters, digits, _ . : - and at most ` +
       `${limits.nameLengthMax} of them`,
     { details: { name } },
   )
@@ -192,11 +209,12 @@ export function checkName(what: string, name: unknown): string {
 
 function checkClass(name: string, value: unknown): ReplayClass {
   if (replayClasses.includes(value as ReplayClass)) return value as ReplayClass
-  const got = value === undefined ? 'no replayClass' : `replayClass ${JSON.stringify(value)}`
+  const got = value === undefined ? 'no replayClass' : `replayClass ${shown(value)}`
   throw invalid(
     name,
-    `has ${got}. Say what may happen if it is sent twice: "pure" (nothing), "idempotent_with_key" ` +
-      '(the upstream drops the second one by its key) or "unsafe_on_replay" (it happens twice)',
+    `has ${got}. Say what may happen if it is sent twice: "pure" (nothing), ` +
+      '"idempotent_with_key" (the upstream drops the second one by its key) or ' +
+      '"unsafe_on_replay" (it happens twice)',
   )
 }
 
@@ -249,7 +267,17 @@ function checkMs(name: string, key: string, value: unknown): number | undefined 
   throw invalid(name, `\`${key}\` must be milliseconds between 0 and ${2 ** 31 - 1}`)
 }
 
-function checkRetry(name: string, retry: RetryPolicy = {}): Required<RetryPolicy> {
+/** A flag that weakens nothing by a slip: "yes" is no true, and must not become false. */
+function checkFlag(name: string, key: string, value: unknown): boolean {
+  if (value === undefined || typeof value === 'boolean') return value === true
+  throw invalid(name, `\`${key}\` must be true or false`)
+}
+
+function checkRetry(name: string, given: RetryPolicy | undefined): Required<RetryPolicy> {
+  if (given !== undefined && (typeof given !== 'object' || given === null)) {
+    throw invalid(name, '`retry` must be an object: { attemptMax, backoffMs, backoffMaxMs }')
+  }
+  const retry = given ?? {}
   const attemptMax = retry.attemptMax ?? limits.attemptMax
   if (!Number.isInteger(attemptMax) || attemptMax < 1) {
     throw invalid(name, '`retry.attemptMax` must be a whole number of at least 1')
@@ -259,6 +287,12 @@ function checkRetry(name: string, retry: RetryPolicy = {}): Required<RetryPolicy
     backoffMs: checkMs(name, 'retry.backoffMs', retry.backoffMs) ?? limits.backoffMs,
     backoffMaxMs: checkMs(name, 'retry.backoffMaxMs', retry.backoffMaxMs) ?? limits.backoffMaxMs,
   }
+}
+
+/** JSON where there is any: a BigInt has none. */
+function shown(value: unknown): string {
+  const bare = typeof value === 'bigint' || typeof value === 'symbol'
+  return bare ? String(value) : JSON.stringify(value)
 }
 
 function invalid(name: string, why: string): CounterfoilError {

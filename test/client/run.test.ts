@@ -240,7 +240,7 @@ describe('what a handle makes of a run, over a store that answers what it is tol
   })
 
   // The code does not hold this yet: it turns red, and loses its `fails`, on the day it does.
-  test.fails('D1 until gives the status that it waited for, not a later one', async () => {
+  test('D1 until gives the status that it waited for, not a later one', async () => {
     const run = handleOver({ state: 'waiting_human' }, { state: 'pending' })
     expect((await run.until('waiting_human')).state).toBe('waiting_human')
   })

@@ -46,7 +46,7 @@ async function dieAt(found: Found, against: Effect[], first: number, second = 0)
 
 const pairs = process.env['COUNTERFOIL_FAILPOINT_PAIRS'] === 'all'
 
-test('J1, C2, C5 death at every failpoint: nothing twice, nothing lost, every doubt surfaced', async () => {
+test('J1, C2, C5 death at every failpoint: nothing twice, lost, or left unsaid', async () => {
   const { hits, effects } = await reference()
   expect(hits).toBeGreaterThan(30)
   const found: Found = { points: 0, kills: 0, doubts: 0, falseDoubts: 0, bad: [] }
@@ -72,7 +72,7 @@ async function allPairs() {
 
 if (pairs) test('J1 all pairs: a second death during recovery', allPairs, 4 * 3_600_000)
 
-test('J1 the control: plain checkpoint replay, killed in the same way, repeats effects', async () => {
+test('J1 the control: plain checkpoint replay, killed likewise, repeats effects', async () => {
   let twice = 0
   let kills = 0
   for (let n = 1; n <= 9; n++) {

@@ -51,7 +51,7 @@ test('D2, I9 a killed worker is taken over at once, long before its lease ends',
   await site.close()
 }, 60_000)
 
-test('D2, I2, I11 a stopped worker keeps its lease; woken after it, it only reports and sends nothing', async () => {
+test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports', async () => {
   const site = await Site.open(400)
   const leaseMs = 3_000
   const a = slowWorker(site, leaseMs)

@@ -305,20 +305,20 @@ describe('I11 gaps', () => {
   const granted = decision('d1', { usedBy: `0#1/${key}/2` })
   const ruledOut = nth(1, { outcome: 'unknown', endedAt: 1 })
 
-  test.fails('I11 landed closes the doubt of a call that drift allowed to be sent', () => {
+  test('I11 landed closes the doubt of a call that drift allowed to be sent', () => {
     const sent = decision('d1', { outcome: 'send', reason: 'drift', usedBy: `0#1/${key}/1` })
     const changes = applied(view({ decisions: [sent] }))
     expect(changes.items[0]?.state).toBe('closed')
   })
 
-  test.fails('I11 G2 a refusal settles it when a used grant had ruled the others out', () => {
+  test('I11 G2 a refusal settles it when a used grant had ruled the others out', () => {
     const now = view({ attempts: [ruledOut, nth(2)], items: [itemAt(2)], decisions: [granted] })
     const changes = applied(now, about(2, 'refused'))
     expect(changes.items[0]?.state).toBe('closed')
     expect(changes.run).toEqual(wakes)
   })
 
-  test.fails('I11 a keyed call whose first attempt landed is no doubt any more', () => {
+  test('I11 a keyed call whose first attempt landed is no doubt any more', () => {
     const keyed = record(1, { status: 'in_doubt', replayClass: 'idempotent_with_key', attempt: 3 })
     const attempts = [nth(1), nth(2), nth(3)]
     const changes = applied(view({ records: [keyed], attempts, items: [itemAt(3)] }))
@@ -326,7 +326,7 @@ describe('I11 gaps', () => {
     expect(changes.run).toEqual(wakes)
   })
 
-  test.fails('I11 G2 a refusal of the one unknown attempt ends the doubt of a later one', () => {
+  test('I11 G2 a refusal of the one unknown attempt ends the doubt of a later one', () => {
     const keyed = record(1, { status: 'in_doubt', replayClass: 'idempotent_with_key', attempt: 2 })
     const attempts = [nth(1), nth(2, { outcome: 'refused', endedAt: 2 })]
     const now = view({ records: [keyed], attempts, items: [itemAt(2)] })

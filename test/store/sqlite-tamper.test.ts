@@ -67,11 +67,20 @@ describe('triggers', () => {
     ['an intent, its visit', "update tool_call_results set checkpoint_id = 'x' where nth = 2"],
     ['an intent, its run', "update tool_call_results set workflow_id = 'x' where nth = 2"],
     ['an intent, its time', 'update tool_call_results set created_at = 1 where nth = 2'],
-    ['an ended attempt', "update tool_call_attempts set outcome = 'refused' where rowid = 1"],
-    ['an ended attempt, opened', 'update tool_call_attempts set ended_at = null where rowid = 1'],
-    ['an attempt, deleted', 'delete from tool_call_attempts where rowid = 2'],
-    ['an attempt, its worker', "update tool_call_attempts set worker_id = 'x' where rowid = 2"],
-    ['an attempt, its fence', 'update tool_call_attempts set fence = 9 where rowid = 2'],
+    [
+      'an ended attempt',
+      "update tool_call_attempts set outcome = 'refused' where ended_at is not null",
+    ],
+    [
+      'an ended attempt, opened',
+      'update tool_call_attempts set ended_at = null where ended_at is not null',
+    ],
+    ['an attempt, deleted', 'delete from tool_call_attempts where ended_at is null'],
+    [
+      'an attempt, its worker',
+      "update tool_call_attempts set worker_id = 'x' where ended_at is null",
+    ],
+    ['an attempt, its fence', 'update tool_call_attempts set fence = 9 where ended_at is null'],
     ['a decision, its outcome', "update decisions set outcome = 'happened'"],
     ['a decision, its author', "update decisions set decided_by = 'x'"],
     ['a decision, deleted', 'delete from decisions'],
@@ -89,7 +98,7 @@ describe('triggers', () => {
       'an ended attempt, replaced',
       `insert or replace into tool_call_attempts
        select namespace, workflow_id, attempt_id, attempt, fence, worker_id, outlives, quiet_ms,
-         dispatched_at, null, null from tool_call_attempts where rowid = 1`,
+         dispatched_at, null, null from tool_call_attempts where ended_at is not null`,
     ],
   ]
   for (const [name, sql] of refused) {
@@ -105,7 +114,9 @@ describe('triggers', () => {
   test('B8 what may still change can: an intent, an open attempt, a grant', async () => {
     await scene(async (_store, db) => {
       db.exec("update tool_call_results set status = 'in_doubt' where nth = 2")
-      db.exec("update tool_call_attempts set ended_at = 9, outcome = 'unknown' where rowid = 2")
+      db.exec(
+        "update tool_call_attempts set ended_at = 9, outcome = 'unknown' where ended_at is null",
+      )
       db.exec("update decisions set seq = 3, used_by = 'a', voided_at = 4")
       db.exec('update call_evidence set seq = 3')
       expect(() => db.exec('update decisions set seq = 4')).toThrow(/row is final/)

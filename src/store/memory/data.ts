@@ -29,6 +29,7 @@ export interface Data {
   readonly clock: Clock
   readonly runs: Map<string, RunData>
   readonly workers: Map<string, WorkerRow>
+  closed: boolean
 }
 
 export function refKey(ref: RunRef): string {

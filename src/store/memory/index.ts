@@ -1,6 +1,7 @@
 // The memory store: the whole contract, for short chats and for tests. Nothing survives the
 // process.
 import type { Clock } from '../../clock.ts'
+import { CounterfoilError } from '../../model/errors.ts'
 import type { RunRef } from '../../model/records.ts'
 import type { Amendment, Authority, Loaded, Store } from '../store.ts'
 import { type Data, mustFind, refKey } from './data.ts'
@@ -9,7 +10,7 @@ import { listItems, listRuns, loadRun, paged, sealed } from './read.ts'
 import { apply, commitOne } from './write.ts'
 
 export function openMemory({ clock }: { clock: Clock }): Store {
-  const data: Data = { clock, runs: new Map(), workers: new Map() }
+  const data: Data = { clock, runs: new Map(), workers: new Map(), closed: false }
   const listeners = new Set<() => void>()
   const changed = <T>(value: T): T => {
     if (listeners.size > 0) clock.turn(() => listeners.forEach((listener) => void listener()))
@@ -53,7 +54,10 @@ export function openMemory({ clock }: { clock: Clock }): Store {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    close: async () => listeners.clear(),
+    close: async () => {
+      listeners.clear()
+      data.closed = true
+    },
   }
 }
 
@@ -116,7 +120,10 @@ type Lists =
 function lists(data: Data): Pick<Store, Lists> {
   const of = (ref: RunRef) => data.runs.get(refKey(ref))
   return {
-    getRun: async (ref) => of(ref)?.run ?? null,
+    getRun: async (ref) => {
+      if (data.closed) throw new CounterfoilError('STORE_CLOSED', 'memory: this store is closed')
+      return of(ref)?.run ?? null
+    },
     getItem: async (namespace, itemId) => {
       const items = [...data.runs.values()].map((run) => run.items.get(itemId))
       return items.find((item) => item?.namespace === namespace) ?? null

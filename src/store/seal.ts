@@ -41,26 +41,36 @@ export function createSealer(keys: readonly Key[]): Sealer {
   }
 }
 
-// HMAC-SHA-256 by two one-shot hashes: on the way of every call, and half the price of a Hmac
-// object.
+// HMAC-SHA-256 by two one-shot hashes over buffers that are kept: on the way of every call, and a third
+// of the price of a Hmac object.
 function sign(key: Key, text: string): string {
   const { inner, outer } = padsOf(key)
-  const first = hash('sha256', Buffer.concat([inner, Buffer.from(text)]), 'buffer')
-  return hash('sha256', Buffer.concat([outer, first]), 'base64url')
+  const space = blockBytes + text.length * 3 // UTF-8 takes at most three bytes a code unit
+  const first = space > inner.length ? Buffer.alloc(space) : inner
+  if (first !== inner) inner.copy(first, 0, 0, blockBytes)
+  const end = blockBytes + first.write(text, blockBytes, 'utf8')
+  hash('sha256', first.subarray(0, end), 'buffer').copy(outer, blockBytes)
+  return hash('sha256', outer, 'base64url')
 }
 
 const blockBytes = 64
+const hashBytes = 32
+const keptBytes = 16_384
 const pads = new WeakMap<Key, { inner: Buffer; outer: Buffer }>()
 
+/** The key's two blocks, each with room behind it for what is hashed with it. */
 function padsOf(key: Key): { inner: Buffer; outer: Buffer } {
   const known = pads.get(key)
   if (known) return known
-  const block = Buffer.alloc(blockBytes)
   const { secret } = key
   const short = secret.length > blockBytes ? hash('sha256', secret, 'buffer') : secret
-  short.copy(block)
-  const xor = (mask: number) => Buffer.from(block.map((byte) => byte ^ mask))
-  const made = { inner: xor(0x36), outer: xor(0x5c) }
+  const padded = (mask: number, bytes: number) => {
+    const block = Buffer.alloc(blockBytes + bytes)
+    short.copy(block)
+    for (let i = 0; i < blockBytes; i++) block[i] = (block[i] ?? 0) ^ mask
+    return block
+  }
+  const made = { inner: padded(0x36, keptBytes), outer: padded(0x5c, hashBytes) }
   pads.set(key, made)
   return made
 }

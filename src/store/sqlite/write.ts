@@ -1,5 +1,5 @@
 // Writes rows, inside a transaction that someone else began, after policy.ts has agreed.
-import type { Run, RunRef } from '../../model/records.ts'
+import type { CallRecord, Run, RunRef } from '../../model/records.ts'
 import { applyRunChange } from '../policy.ts'
 import type { Changes } from '../store.ts'
 import type { Connection } from './connection.ts'
@@ -60,9 +60,7 @@ export function insertRun(c: Connection, run: Run): void {
 
 export function applyRows(c: Connection, changes: Changes): void {
   const { sealer } = c
-  for (const row of changes.records ?? []) {
-    put(c, putRecord, [...tables.records.encode(row), sealer.record(row)])
-  }
+  for (const row of changes.records ?? []) writeRecord(c, row, sealer.record(row))
   for (const row of changes.attempts ?? []) put(c, putAttempt, tables.attempts.encode(row))
   for (const row of changes.evidence ?? []) {
     put(c, putEvidence, [...tables.evidence.encode(row), sealer.evidence(row)])
@@ -75,6 +73,48 @@ export function applyRows(c: Connection, changes: Changes): void {
   if (changes.checkpoint) {
     c.sql(addCheckpoint).run(...tables.checkpoints.encode(changes.checkpoint))
   }
+}
+
+const addRecord = insert(tables.records, ['mac'])
+const settleRecord = `update tool_call_results set status = ?, seq = ?, result_json = ?,
+  external_id = ?, error_json = ?, unresolved = ?, settled_at = ?, mac = ?
+  where ${recordKey
+    .split(' ')
+    .map((column) => `${column} = ?`)
+    .join(' and ')}`
+
+/**
+ * A put of the whole row, by the statement that costs least: a first intent and a pure receipt are new,
+ * a receipt changes only what an intent leaves open. Where that does not fit, the general form.
+ */
+function writeRecord(c: Connection, row: CallRecord, mac: string): void {
+  const settled = row.status === 'committed' || row.status === 'failed'
+  const isNew = row.replayClass === 'pure' || (row.status === 'pending' && row.attempt <= 1)
+  if (settled && !isNew && settle(c, row, mac)) return
+  const values = [...tables.records.encode(row), mac]
+  if (!isNew || !added(c, values)) put(c, putRecord, values)
+}
+
+/** False if the row is there already: then it is an earlier form of it that is put again. */
+function added(c: Connection, values: SqlValue[]): boolean {
+  try {
+    c.sql(addRecord).run(...values)
+    return true
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'SQLITE_CONSTRAINT_PRIMARYKEY') throw error
+    return false
+  }
+}
+
+const keyOfRecord = (row: CallRecord): SqlValue[] => [
+  ...[row.namespace, row.runId, row.nodeId, row.checkpointId],
+  ...[row.tool, row.inputHash, row.occurrence],
+]
+
+function settle(c: Connection, row: CallRecord, mac: string): boolean {
+  const { status, seq, resultJson, externalId, errorJson, unresolved, settledAt } = row
+  const values = [status, seq, resultJson, externalId, errorJson, unresolved ? 1 : 0, settledAt]
+  return c.sql(settleRecord).run(...values, mac, ...keyOfRecord(row)).changes > 0
 }
 
 function put(c: Connection, sql: string, values: SqlValue[]): void {

@@ -11,7 +11,7 @@ const programmes = {
   sim: {
     file: 'test/sim/random.test.ts',
     env: ['COUNTERFOIL_SIM_PROGRAMS', 'COUNTERFOIL_SIM_FROM', 'COUNTERFOIL_SIM_POINTS'],
-    defaults: ['1000', '1', '60'],
+    defaults: ['1000', '1', '10000'],
   },
   failpoints: {
     file: 'test/crash/failpoints.test.ts',

@@ -13,6 +13,7 @@ import ts from 'typescript'
 /**
  * @typedef {object} Requirements
  * @property {string[]} claimed ids that the project says it meets
+ * @property {Record<string, string>} partial ids that are met in part, and which part is missing
  * @property {Record<string, string>} all id and title of every requirement
  * @property {Record<string, string>} sections letter and title
  * @property {Record<string, string>} invariants id and title
@@ -111,7 +112,7 @@ function collect(root, letters) {
  * @param {Citations} citations
  */
 export function problemsOf(requirements, citations) {
-  const { claimed, all, invariants } = requirements
+  const { claimed, partial, all, invariants } = requirements
   /** @type {string[]} */
   const problems = []
   for (const id of claimed) {
@@ -125,7 +126,8 @@ export function problemsOf(requirements, citations) {
     if (id.startsWith('I')) {
       if (!(id in invariants)) problems.push(`${id} is cited and no invariant has it (${where})`)
     } else if (!(id in all)) problems.push(`${id} is cited and no requirement has it (${where})`)
-    else if (!claimed.includes(id)) problems.push(`${id} is cited and not claimed (${where})`)
+    else if (!claimed.includes(id) && !(id in partial))
+      problems.push(`${id} is cited and not claimed (${where})`)
   }
   return problems
 }
@@ -145,13 +147,13 @@ function entry(id, title, mark, tests) {
  * @param {Requirements} requirements
  * @param {Citations} citations
  */
-function report({ claimed, all, sections, invariants }, citations) {
+function report({ claimed, partial, all, sections, invariants }, citations) {
   /** @type {string[]} */
   const lines = []
   for (const [letter, title] of Object.entries(sections)) {
     lines.push('', `${letter}. ${title}`)
     for (const [id, text] of Object.entries(all).filter(([id]) => id.startsWith(letter))) {
-      const mark = claimed.includes(id) ? 'claimed' : '       '
+      const mark = claimed.includes(id) ? 'claimed' : id in partial ? 'in part' : '       '
       lines.push(...entry(id, text, mark, letter === 'I' ? [] : (citations.get(id) ?? [])))
     }
   }

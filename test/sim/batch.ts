@@ -20,6 +20,7 @@ export async function batch(
   from: number,
   count: number,
   pointsMax: number,
+  misdeclared = false,
 ): Promise<Totals> {
   const totals: Totals = {
     programs: 0,
@@ -33,10 +34,10 @@ export async function batch(
   }
   for (let seed = from; seed < from + count; seed++) {
     totals.programs++
-    const whole = await live({ seed, kind, crashAt: Number.POSITIVE_INFINITY })
+    const whole = await live({ seed, kind, crashAt: Number.POSITIVE_INFINITY, misdeclared })
     for (const bad of judge(whole, kind)) totals.bad.push(`seed ${seed}, no crash: ${bad}`)
     for (const crashAt of pointsOf(whole.boundaries, whole.events, pointsMax)) {
-      const life = await live({ seed, kind, crashAt })
+      const life = await live({ seed, kind, crashAt, misdeclared })
       totals.points++
       totals.decisions += life.decisions
       totals.decisionsMax = Math.max(totals.decisionsMax, life.decisions)

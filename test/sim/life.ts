@@ -49,6 +49,8 @@ export interface LifeOptions {
   /** The event of the first execution at which the process dies. */
   crashAt: number
   settleMs?: number
+  /** The control: unsafe tools declared as keyed, though their upstream ignores keys. */
+  misdeclared?: boolean
 }
 
 const anything: Schema = {
@@ -114,11 +116,11 @@ async function executeOnce(
   store: Store,
   clock: VirtualClock,
   crashAt: number,
-  { settleMs = 250 }: LifeOptions,
+  { settleMs = 250, misdeclared = false }: LifeOptions,
 ): Promise<string> {
   const process = { dead: false }
   const seen = slowStore(store, clock, process, () => life.boundaries.push(clock.events))
-  const graph = graphOf(life, clock)
+  const graph = graphOf(life, clock, misdeclared)
   await startRun(store, clock, graph, null, ref)
   for (const worker of await store.workers()) await store.declareDead(worker.workerId, 'sim')
   const workerId = `w${life.crashes}-${life.decisions}`
@@ -186,7 +188,7 @@ function slowStore(
   }
 }
 
-function graphOf(life: Life, clock: VirtualClock): Graph {
+function graphOf(life: Life, clock: VirtualClock, misdeclared: boolean): Graph {
   const { world } = life
   // Which site a call of this execution is: by its tool, input and occurrence, as the ledger knows
   // it.
@@ -201,16 +203,20 @@ function graphOf(life: Life, clock: VirtualClock): Graph {
     return world.serve(node, input as SimInput, call, clock)
   }
   const common = { input: anything, run: serve, timeoutMs: 1e6 }
-  const tools: Tool[] = ['a', 'b'].flatMap((x) => [
-    tool({ name: `pure_${x}`, replayClass: 'pure', ...common }) as Tool,
-    tool({ name: `unsafe_${x}`, replayClass: 'unsafe_on_replay', ...common }) as Tool,
+  const keyed = (name: string) =>
     tool({
-      name: `keyed_${x}`,
+      name,
       replayClass: 'idempotent_with_key',
       idempotencyKey: (input, call) => `${(input as SimInput).v}/${call.occurrence}`,
       keyTtlMs: Number.POSITIVE_INFINITY,
       ...common,
-    }) as Tool,
+    }) as Tool
+  const tools: Tool[] = ['a', 'b'].flatMap((x) => [
+    tool({ name: `pure_${x}`, replayClass: 'pure', ...common }) as Tool,
+    misdeclared
+      ? keyed(`unsafe_${x}`)
+      : (tool({ name: `unsafe_${x}`, replayClass: 'unsafe_on_replay', ...common }) as Tool),
+    keyed(`keyed_${x}`),
   ])
   const byName = new Map(tools.map((each) => [each.name, each]))
   return workflow({

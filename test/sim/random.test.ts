@@ -6,7 +6,7 @@ import type { Kind } from './program.ts'
 
 const count = Number(process.env['COUNTERFOIL_SIM_PROGRAMS'] ?? 300)
 const from = Number(process.env['COUNTERFOIL_SIM_FROM'] ?? 1)
-const pointsMax = Number(process.env['COUNTERFOIL_SIM_POINTS'] ?? 24)
+const pointsMax = Number(process.env['COUNTERFOIL_SIM_POINTS'] ?? 10_000)
 
 async function check(kind: Kind, programs: number) {
   const { bad, ...figures } = await batch(kind, from, programs, pointsMax)
@@ -54,6 +54,16 @@ test(
   'C2 a changed program version: nothing sent twice for distinct inputs',
   async () => {
     await check('version', Math.ceil(count / 6))
+  },
+  timeout,
+)
+
+test(
+  'J1 the control: unsafe tools declared as keyed repeat effects, and the judge says so',
+  async () => {
+    const { bad } = await batch('plain', from, 40, pointsMax, true)
+    const twice = bad.filter((each) => each.includes('UNSAFE EFFECT TWICE'))
+    expect(twice.length).toBeGreaterThan(20)
   },
   timeout,
 )

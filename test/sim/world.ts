@@ -64,7 +64,9 @@ export class World {
     }
     const id = call.attemptId
     if (this.attempts.has(id)) this.sentTwice.push(id)
-    const attempt = { node, input: input.v, key: call.idempotencyKey, landed: null, over: false }
+    // An upstream that takes keys counts the same key once; another ignores what it is given.
+    const key = node.callClass === 'keyed' ? call.idempotencyKey : null
+    const attempt = { node, input: input.v, key, landed: null, over: false }
     this.attempts.set(id, attempt)
     if (latency > 0) await sleep(clock, latency * this.random())
     const landed = this.land(attempt)

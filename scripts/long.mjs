@@ -33,7 +33,8 @@ if (programme === undefined) {
 const wrong = args.find((arg) => !/^\d+$/.test(arg))
 if (wrong !== undefined || args.length > programme.env.length) {
   console.error(
-    `"${wrong ?? args.at(-1)}" is not expected: ${what} takes up to ${programme.env.length} whole numbers`,
+    `"${wrong ?? args.at(-1)}" is not expected: ` +
+      `${what} takes up to ${programme.env.length} whole numbers`,
   )
   process.exit(2)
 }

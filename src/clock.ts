@@ -27,9 +27,10 @@ export const systemClock: Clock = {
   turn,
 }
 
-// A turn is what setImmediate gives: every promise reaction of what went before has run. Going round the
-// whole event loop for each costs a system call or two, several times a call; so turns are chained
-// behind drained microtasks, and the loop is visited once in a slice of time, for timers and sockets.
+// A turn is what setImmediate gives: every promise reaction of what went before has run. Going
+// round the whole event loop for each costs a system call or two, several times a call; so turns
+// are chained behind drained microtasks, and the loop is visited once in a slice of time, for
+// timers and sockets.
 const sliceMs = 1
 const turns: (() => void)[] = []
 let turnDue = false

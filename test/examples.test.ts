@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-test('L1 examples/first.mjs runs as a user would run it, and is what the README shows', async () => {
+test('L1 examples/first.mjs runs as it stands, and is what the README shows', async () => {
   const source = readFileSync(join(root, 'examples/first.mjs'), 'utf8')
   expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain(`\`\`\`js\n${source}\`\`\``)
   const dir = mkdtempSync(join(tmpdir(), 'counterfoil-example-'))

@@ -41,8 +41,8 @@ export function createSealer(keys: readonly Key[]): Sealer {
   }
 }
 
-// HMAC-SHA-256 by two one-shot hashes over buffers that are kept: on the way of every call, and a third
-// of the price of a Hmac object.
+// HMAC-SHA-256 by two one-shot hashes over buffers that are kept: on the way of every call, and a
+// third of the price of a Hmac object.
 function sign(key: Key, text: string): string {
   const { inner, outer } = padsOf(key)
   const space = blockBytes + text.length * 3 // UTF-8 takes at most three bytes a code unit

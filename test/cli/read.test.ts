@@ -8,10 +8,10 @@ test('L1 runs lists what a store holds, and fits into 80 columns when piped', as
   expect(code).toBe(0)
   expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
     ['RUN', 'GRAPH', 'STATE'],
-    ['lost', 'outreach@1.0.0', 'waiting_human'],
-    ['ana', 'outreach@1.0.0', 'waiting_human'],
-    ['bob', 'outreach@1.0.0', 'waiting_human'],
     ['broken', 'failing@2.1.0', 'failed'],
+    ['bob', 'outreach@1.0.0', 'waiting_human'],
+    ['ana', 'outreach@1.0.0', 'waiting_human'],
+    ['lost', 'outreach@1.0.0', 'waiting_human'],
     [''],
   ])
   expect(stdout).toContain('send_email: did it happen?')
@@ -37,10 +37,10 @@ test('runs filters by state and graph, and pages by cursor', async () => {
       (row: { run_id: string }) => row.run_id,
     )
   expect(await ids('--state', 'failed')).toEqual(['broken'])
-  expect(await ids('--graph', 'outreach')).toEqual(['lost', 'ana', 'bob'])
+  expect(await ids('--graph', 'outreach')).toEqual(['bob', 'ana', 'lost'])
   const first = await json(['runs', '--limit', '3', '--store', store])
   expect(first.runs).toHaveLength(3)
-  expect(await ids('--cursor', first.next)).toEqual(['broken'])
+  expect(await ids('--cursor', first.next)).toEqual(['lost'])
   const text = await run(['runs', '--limit', '3', '--store', store])
   expect(text.stdout).toContain(`--cursor ${first.next}`)
   const none = await run(['runs', '--state', 'paused', '--store', store])

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { open } from '../../src/index.ts'
+import { canonical } from '../../src/model/canonical.ts'
 import { attemptId, keyOf } from '../../src/model/records.ts'
 
 export interface Effect {
@@ -131,7 +132,7 @@ export function runOf(effect: Effect): string {
 
 /** Unsafe effects that happened more than once, and effects of the reference that are missing. */
 export function compare(effects: readonly Effect[], reference: readonly Effect[]) {
-  const name = (effect: Effect) => JSON.stringify([effect.tool, effect.input])
+  const name = (effect: Effect) => canonical([effect.tool, effect.input])
   const real = effects.filter((effect) => !effect.repeated)
   const count = new Map<string, number>()
   for (const effect of real) count.set(name(effect), (count.get(name(effect)) ?? 0) + 1)

@@ -84,8 +84,9 @@ const settleRecord = `update tool_call_results set status = ?, seq = ?, result_j
     .join(' and ')}`
 
 /**
- * A put of the whole row, by the statement that costs least: a first intent and a pure receipt are new,
- * a receipt changes only what an intent leaves open. Where that does not fit, the general form.
+ * A put of the whole row, by the statement that costs least: a first intent and a pure receipt are
+ * new, a receipt changes only what an intent leaves open. Where that does not fit, the general
+ * form.
  */
 function writeRecord(c: Connection, row: CallRecord, mac: string): void {
   const settled = row.status === 'committed' || row.status === 'failed'

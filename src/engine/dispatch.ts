@@ -3,24 +3,22 @@
 // Invariants: I1 and I4: nothing is dispatched before its intent is acknowledged. I5: an unsafe
 // call is attempted again only under a decision, which the new intent consumes. G2: a call has
 // failed for certain only if every attempt did.
-import { CounterfoilError, type FailureData, failureOf } from '../model/errors.ts'
+import type { FailureData } from '../model/errors.ts'
+import type { Attempt, CallRecord, Decision, DoubtReason } from '../model/records.ts'
 import {
-  type Attempt,
-  attemptId,
-  type CallRecord,
-  checkpointId,
-  type Decision,
-  type DoubtReason,
-  keyOf,
-} from '../model/records.ts'
-import { isRecordedKey, type ToolRules } from '../model/tool.ts'
-import { type AttemptEnd, askProbe, backoffMs, LiveCall, type Result, runOnce } from './attempt.ts'
+  type AttemptEnd,
+  askProbe,
+  backoffMs,
+  type LiveCall,
+  type Result,
+  runOnce,
+} from './attempt.ts'
 import type { IssuedCall } from './call.ts'
 import { errorOf, parseResult, type Settled } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
+import { Keys } from './keys.ts'
+import { attemptRow, intentRow, liveCall } from './rows.ts'
 import { currentVisit, type Visit } from './visit.ts'
-
-type KeyFunction = NonNullable<ToolRules['idempotencyKey']>
 
 export interface DispatchHooks {
   settle: (call: IssuedCall, settled: Settled) => void
@@ -32,13 +30,12 @@ export interface DispatchHooks {
 export class Dispatch {
   private readonly visit: Visit
   private readonly hooks: DispatchHooks
-  /** Which input a key of this run stands for. */
-  private readonly keys = new Map<string, string>()
+  private readonly keys: Keys
 
   constructor(visit: Visit, hooks: DispatchHooks) {
     this.visit = visit
     this.hooks = hooks
-    for (const { record } of visit.match.entries.values()) this.noteKey(record)
+    this.keys = new Keys(visit)
   }
 
   /** A pure call: no intent, sent at once; its receipt follows when it is convenient. */
@@ -46,7 +43,7 @@ export class Dispatch {
     const { visit } = this
     visit.inflight++
     call.tries++
-    this.run(call, this.live(call, call.tries, null), () => {}).then((end) => {
+    this.run(call, liveCall(visit, call, call.tries, null), () => {}).then((end) => {
       visit.inflight--
       if (end.outcome === 'landed') return this.settlePure(call, end.result, null)
       const retry = end.outcome !== 'refused' && !triesSpent(call)
@@ -71,13 +68,14 @@ export class Dispatch {
   /** A call that is not pure: intent, acknowledgement, dispatch. */
   attempt(call: IssuedCall, grant: Decision | null): void {
     const { visit } = this
-    const key = this.keyFor(call)
-    if (key === undefined) return
+    const found = this.keys.find(call)
+    if ('refused' in found) return this.hooks.deny(call, found.refused)
+    if ('conflict' in found) return this.hooks.doubt(call, 'key_conflict')
     if (call.entry) call.entry.grant = null
     if (grant?.outcome === 'did_not_happen') call.unknownBefore = 0
-    const record = this.intent(call, key)
+    const record = this.intent(call, found.key)
     call.tries++
-    const attempt = this.attemptRow(call, record)
+    const attempt = attemptRow(visit, call, record)
     visit.inflight++
     visit.append({ records: [record], attempts: [attempt] })
     if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })
@@ -89,40 +87,9 @@ export class Dispatch {
 
   /** The record that precedes an attempt or a question. */
   intent(call: IssuedCall, idempotencyKey: string | null = null): CallRecord {
-    const { run, clock } = this.visit
-    const { rules } = call.tool
-    const old = call.record
-    const now = clock.now()
-    const ttl = rules.keyTtlMs
-    const record: CallRecord = {
-      namespace: run.namespace,
-      runId: run.runId,
-      nodeId: old?.nodeId ?? run.node,
-      checkpointId: old?.checkpointId ?? checkpointId(run.version, run.generation, run.visit),
-      tool: call.tool.name,
-      inputHash: old?.inputHash ?? call.inputHash,
-      occurrence: old?.occurrence ?? call.occurrence,
-      nth: old?.nth ?? call.place.nth,
-      replayClass: call.replayClass,
-      idempotencyKey,
-      expiresAt: old ? old.expiresAt : ttl === null || ttl === Infinity ? null : now + ttl,
-      status: 'pending',
-      seq: null,
-      after: old?.after ?? call.after,
-      inputJson: old?.inputJson ?? call.inputJson,
-      resultJson: null,
-      externalId: null,
-      errorJson: null,
-      unresolved: false,
-      attempt: (old?.attempt ?? 0) + (call.question ? 0 : 1),
-      fence: run.fence,
-      workerId: run.workerId ?? '',
-      spanId: clock.uuid().replaceAll('-', '').slice(0, 16),
-      createdAt: old?.createdAt ?? now,
-      settledAt: null,
-    }
+    const record = intentRow(this.visit, call, idempotencyKey)
     call.record = record
-    this.noteKey(record)
+    this.keys.note(record)
     return record
   }
 
@@ -131,7 +98,7 @@ export class Dispatch {
     const record = call.record
     if (record === null) return
     visit.inflight++
-    const live = this.live(call, record.attempt, record)
+    const live = liveCall(visit, call, record.attempt, record)
     askProbe(call.tool, inputOf(call), live, visit.clock).then((said) => {
       visit.inflight--
       call.probed = said.landed
@@ -158,7 +125,7 @@ export class Dispatch {
       visit.log.lose('lease')
       return this.notSent(attempt, 'the lease had ended before the call was sent')
     }
-    const live = this.live(call, record.attempt, record)
+    const live = liveCall(visit, call, record.attempt, record)
     const late = (end: AttemptEnd) => void reportEvidence(visit, attempt, end)
     const returned = (end: AttemptEnd) => {
       visit.unreturned--
@@ -269,100 +236,6 @@ export class Dispatch {
       visit.resting--
       if (visit.phase === 'running') then()
     })
-  }
-
-  /** The recorded key, or a new one that must hold still; undefined if the call goes no further. */
-  private keyFor(call: IssuedCall): string | null | undefined {
-    const { visit } = this
-    const make = call.tool.rules.idempotencyKey
-    const old = call.record
-    if (old !== null) {
-      this.noteMovedKey(call, old)
-      return old.idempotencyKey
-    }
-    if (make === null) return null
-    const key = isRecordedKey(make) ? visit.clock.uuid() : this.stableKey(call, make)
-    if (key instanceof Error) {
-      this.hooks.deny(call, key)
-      return undefined
-    }
-    const other = this.keys.get(`${call.tool.name}\n${key}`)
-    if (other === undefined || other === call.inputHash) return key
-    this.hooks.doubt(call, 'key_conflict')
-    return undefined
-  }
-
-  private stableKey(call: IssuedCall, make: KeyFunction): string | Error {
-    const keys = [0, 1].map(() => this.keyNow(call, make))
-    const [first] = keys
-    if (first instanceof Error) return first
-    if (typeof first === 'string' && first !== '' && first === keys[1]) return first
-    return new CounterfoilError(
-      'KEY_UNSTABLE',
-      `${call.tool.name}: idempotencyKey gave ${JSON.stringify(keys[0])} and then ` +
-        `${JSON.stringify(keys[1])} for the same call; nothing was sent. Make it of the ` +
-        'input and the run alone, or use recordedKey()',
-      { details: { tool: call.tool.name, keys } },
-    )
-  }
-
-  private noteMovedKey(call: IssuedCall, record: CallRecord): void {
-    const make = call.tool.rules.idempotencyKey
-    if (make === null || record.idempotencyKey === null || isRecordedKey(make)) return
-    const now = this.keyNow(call, make)
-    if (now === record.idempotencyKey) return
-    const is = now instanceof Error ? now.message : now
-    const data = { tool: record.tool, was: record.idempotencyKey, is }
-    this.visit.append({ events: [this.visit.event('key_moved', data)] })
-  }
-
-  private noteKey({ tool, idempotencyKey, inputHash }: CallRecord): void {
-    if (idempotencyKey !== null) this.keys.set(`${tool}\n${idempotencyKey}`, inputHash)
-  }
-
-  private keyNow(call: IssuedCall, make: KeyFunction): string | Error {
-    const { runId, node, visit } = this.visit.run
-    const { occurrence } = call
-    try {
-      return make(JSON.parse(call.inputJson), { runId, node, visit, occurrence })
-    } catch (error) {
-      const { message } = failureOf(error, 'failed')
-      return new CounterfoilError(
-        'KEY_UNSTABLE',
-        `${call.tool.name}: idempotencyKey threw: ${message}`,
-      )
-    }
-  }
-
-  private live(call: IssuedCall, attempt: number, record: CallRecord | null): LiveCall {
-    const { runId, node, generation, visit } = this.visit.run
-    const id = attemptId(generation, visit, record ? keyOf(record) : call.key, attempt)
-    const idempotencyKey = record?.idempotencyKey ?? null
-    return new LiveCall({
-      runId,
-      node,
-      tool: call.tool.name,
-      attempt,
-      attemptId: id,
-      idempotencyKey,
-    })
-  }
-
-  private attemptRow(call: IssuedCall, record: CallRecord): Attempt {
-    const { run, clock } = this.visit
-    return {
-      namespace: run.namespace,
-      runId: run.runId,
-      attemptId: attemptId(run.generation, run.visit, keyOf(record), record.attempt),
-      attempt: record.attempt,
-      fence: run.fence,
-      workerId: run.workerId ?? '',
-      outlives: call.tool.rules.outlives,
-      quietMs: call.tool.rules.quietMs,
-      dispatchedAt: clock.now(),
-      endedAt: null,
-      outcome: null,
-    }
   }
 }
 

@@ -1,0 +1,78 @@
+// Owns: the idempotency keys of a visit: made once, holding still, each for one input.
+import { CounterfoilError, failureOf } from '../model/errors.ts'
+import type { CallRecord } from '../model/records.ts'
+import { isRecordedKey, type ToolRules } from '../model/tool.ts'
+import type { IssuedCall } from './call.ts'
+import type { Visit } from './visit.ts'
+
+type KeyFunction = NonNullable<ToolRules['idempotencyKey']>
+
+/**
+ * The key to send with, or why there is none: it does not hold still, or stands for another input.
+ */
+export type KeyFound = { key: string | null } | { refused: Error } | { conflict: true }
+
+export class Keys {
+  private readonly visit: Visit
+  /** Which input a key of this run stands for. */
+  private readonly inputs = new Map<string, string>()
+
+  constructor(visit: Visit) {
+    this.visit = visit
+    for (const { record } of visit.match.entries.values()) this.note(record)
+  }
+
+  note({ tool, idempotencyKey, inputHash }: CallRecord): void {
+    if (idempotencyKey !== null) this.inputs.set(`${tool}\n${idempotencyKey}`, inputHash)
+  }
+
+  /** The recorded key whatever its function says now, or a new one. */
+  find(call: IssuedCall): KeyFound {
+    const make = call.tool.rules.idempotencyKey
+    if (call.record !== null) {
+      this.noteMoved(call, call.record)
+      return { key: call.record.idempotencyKey }
+    }
+    if (make === null) return { key: null }
+    const key = isRecordedKey(make) ? this.visit.clock.uuid() : this.stable(call, make)
+    if (key instanceof Error) return { refused: key }
+    const input = this.inputs.get(`${call.tool.name}\n${key}`)
+    return input === undefined || input === call.inputHash ? { key } : { conflict: true }
+  }
+
+  private stable(call: IssuedCall, make: KeyFunction): string | Error {
+    const keys = [0, 1].map(() => this.compute(call, make))
+    const [first] = keys
+    if (first instanceof Error) return first
+    if (typeof first === 'string' && first !== '' && first === keys[1]) return first
+    return new CounterfoilError(
+      'KEY_UNSTABLE',
+      `${call.tool.name}: idempotencyKey gave ${JSON.stringify(keys[0])} and then ` +
+        `${JSON.stringify(keys[1])} for the same call; nothing was sent. Make it of the ` +
+        'input and the run alone, or use recordedKey()',
+      { details: { tool: call.tool.name, keys } },
+    )
+  }
+
+  private noteMoved(call: IssuedCall, record: CallRecord): void {
+    const make = call.tool.rules.idempotencyKey
+    if (make === null || record.idempotencyKey === null || isRecordedKey(make)) return
+    const now = this.compute(call, make)
+    if (now === record.idempotencyKey) return
+    const is = now instanceof Error ? now.message : now
+    const data = { tool: record.tool, was: record.idempotencyKey, is }
+    this.visit.append({ events: [this.visit.event('key_moved', data)] })
+  }
+
+  private compute(call: IssuedCall, make: KeyFunction): string | Error {
+    const { runId, node, visit } = this.visit.run
+    const { occurrence } = call
+    try {
+      return make(JSON.parse(call.inputJson), { runId, node, visit, occurrence })
+    } catch (error) {
+      const { message } = failureOf(error, 'failed')
+      const says = `${call.tool.name}: idempotencyKey threw: ${message}`
+      return new CounterfoilError('KEY_UNSTABLE', says)
+    }
+  }
+}

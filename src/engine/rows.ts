@@ -1,0 +1,77 @@
+// The rows that an attempt leaves behind, made of the run, the call, and what was recorded before.
+import { type Attempt, attemptId, type CallRecord, checkpointId, keyOf } from '../model/records.ts'
+import { LiveCall } from './attempt.ts'
+import type { IssuedCall } from './call.ts'
+import type { Visit } from './visit.ts'
+
+/** The record that precedes an attempt or a question; an earlier one keeps its identity. */
+export function intentRow(
+  { run, clock }: Visit,
+  call: IssuedCall,
+  idempotencyKey: string | null,
+): CallRecord {
+  const old = call.record
+  const now = clock.now()
+  const ttl = call.tool.rules.keyTtlMs
+  return {
+    namespace: run.namespace,
+    runId: run.runId,
+    nodeId: old?.nodeId ?? run.node,
+    checkpointId: old?.checkpointId ?? checkpointId(run.version, run.generation, run.visit),
+    tool: call.tool.name,
+    inputHash: old?.inputHash ?? call.inputHash,
+    occurrence: old?.occurrence ?? call.occurrence,
+    nth: old?.nth ?? call.place.nth,
+    replayClass: call.replayClass,
+    idempotencyKey,
+    expiresAt: old ? old.expiresAt : ttl === null || ttl === Infinity ? null : now + ttl,
+    status: 'pending',
+    seq: null,
+    after: old?.after ?? call.after,
+    inputJson: old?.inputJson ?? call.inputJson,
+    resultJson: null,
+    externalId: null,
+    errorJson: null,
+    unresolved: false,
+    attempt: (old?.attempt ?? 0) + (call.question ? 0 : 1),
+    fence: run.fence,
+    workerId: run.workerId ?? '',
+    spanId: clock.uuid().replaceAll('-', '').slice(0, 16),
+    createdAt: old?.createdAt ?? now,
+    settledAt: null,
+  }
+}
+
+export function attemptRow({ run, clock }: Visit, call: IssuedCall, record: CallRecord): Attempt {
+  return {
+    namespace: run.namespace,
+    runId: run.runId,
+    attemptId: attemptId(run.generation, run.visit, keyOf(record), record.attempt),
+    attempt: record.attempt,
+    fence: run.fence,
+    workerId: run.workerId ?? '',
+    outlives: call.tool.rules.outlives,
+    quietMs: call.tool.rules.quietMs,
+    dispatchedAt: clock.now(),
+    endedAt: null,
+    outcome: null,
+  }
+}
+
+/** The call as the tool's functions see it. */
+export function liveCall(
+  { run }: Visit,
+  call: IssuedCall,
+  attempt: number,
+  record: CallRecord | null,
+): LiveCall {
+  const { runId, node, generation, visit } = run
+  return new LiveCall({
+    runId,
+    node,
+    tool: call.tool.name,
+    attempt,
+    attemptId: attemptId(generation, visit, record ? keyOf(record) : call.key, attempt),
+    idempotencyKey: record?.idempotencyKey ?? null,
+  })
+}

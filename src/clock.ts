@@ -13,6 +13,8 @@ export interface Clock {
   after(ms: number, fn: () => void): () => void
   /** Runs `fn` in a turn of the event loop of its own. */
   turn(fn: () => void): void
+  /** Runs `fn` when all that follows from this turn by promises has run, before the next turn. */
+  soon(fn: () => void): void
 }
 
 export const systemClock: Clock = {
@@ -24,42 +26,13 @@ export const systemClock: Clock = {
     const timer = setTimeout(fn, ms)
     return () => clearTimeout(timer)
   },
-  turn,
-}
-
-// A turn is what setImmediate gives: every promise reaction of what went before has run. Going
-// round the whole event loop for each costs a system call or two, several times a call; so turns
-// are chained behind drained microtasks, and the loop is visited once in a slice of time, for
-// timers and sockets.
-const sliceMs = 1
-const turns: (() => void)[] = []
-let turnDue = false
-let sliceEndMs = 0
-
-function turn(fn: () => void): void {
-  turns.push(fn)
-  if (!turnDue) schedule()
-}
-
-function schedule(): void {
-  turnDue = true
-  const now = performance.now()
-  if (sliceEndMs === 0) {
-    sliceEndMs = now + sliceMs
-    setImmediate(() => {
-      sliceEndMs = 0
-    })
-  }
+  turn: (fn) => {
+    setImmediate(fn)
+  },
   // A tick asked for by a microtask runs when all microtasks have, also those that they queue.
-  if (now < sliceEndMs) queueMicrotask(() => process.nextTick(runTurn))
-  else setImmediate(runTurn)
-}
-
-function runTurn(): void {
-  turnDue = false
-  const fn = turns.shift()
-  if (turns.length > 0) schedule()
-  fn?.()
+  soon: (fn) => {
+    queueMicrotask(() => process.nextTick(fn))
+  },
 }
 
 /** Resolves after `ms`. */

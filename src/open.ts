@@ -92,7 +92,7 @@ function compose(
       warn(`a commit of ${runIds.join(', ')} failed and is written again: ${String(error)}`, error),
   })
   const settleMs = options.settleMs ?? limits.settleMs
-  const engine: Engine = { store, clock, committer, settleMs, graphs }
+  const engine: Engine = { store, clock, namespace, committer, settleMs, graphs }
   const checkWorkers = () =>
     declareDead(store, { workerId: null, bootId: bootId(), host: hostname() })
   return {

@@ -1,7 +1,7 @@
 // One dispatch of a tool: runs its function once, with a timeout, and says how it ended. It never
 // throws and never decides what follows.
 import type { Clock } from '../clock.ts'
-import { canonical } from '../model/canonical.ts'
+import { canonical, wellFormed } from '../model/canonical.ts'
 import { type FailureData, failureOf, isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { validate } from '../model/schema.ts'
@@ -118,7 +118,7 @@ async function resultOf(tool: Tool, raw: unknown): Promise<Result> {
 export function externalIdOf(tool: Tool, value: unknown): string | null {
   try {
     const id = tool.rules.externalId?.(value)
-    return typeof id === 'string' ? id : null
+    return typeof id === 'string' ? wellFormed(id) : null
   } catch {
     return null
   }

@@ -11,6 +11,7 @@ import type { Changes, Commit, CommitResult, RunChange, Store } from '../store/s
 
 const retryMs = 5
 const retryMaxMs = 1_000
+const strangeMax = 300
 
 export interface CommitterOptions {
   pureFlushMs: number
@@ -62,29 +63,45 @@ export class Committer {
   }
 
   private async writeAll(logs: RunLog[]): Promise<void> {
+    try {
+      const results = await this.store.commit(logs.map((log) => log.writing as Commit))
+      logs.forEach((log, i) => void log.acknowledged(results[i] ?? 'stale_fence'))
+    } catch (error) {
+      this.report(error, logs)
+      // Each by itself from here on: what cannot be written must not hold up the others.
+      for (const log of logs) void this.writeAlone(log, error)
+    }
+  }
+
+  /** The same commit again, until it is acknowledged, or it is plain that it never will be. */
+  private async writeAlone(log: RunLog, first: unknown): Promise<void> {
+    let error = first
     let waitMs = retryMs
-    for (;;) {
-      const live = logs.filter((log) => log.writing !== null)
-      if (live.length === 0) return
+    for (let strange = 0; ; ) {
+      if (isCounterfoilError(error)) {
+        if (!error.retryable) return log.lose(error)
+      } else if (++strange > strangeMax) {
+        // An error that is not the store's own is taken for a passing one, for a while.
+        return log.lose(error)
+      }
+      await new Promise<void>((resolve) => void this.clock.after(waitMs, resolve))
+      waitMs = Math.min(waitMs * 2, retryMaxMs)
+      if (log.writing === null) return
       try {
-        const results = await this.store.commit(live.map((log) => log.writing as Commit))
-        live.forEach((log, i) => void log.acknowledged(results[i] ?? 'stale_fence'))
-        return
-      } catch (error) {
-        this.options.onError(
-          error,
-          live.map((log) => log.run.runId),
-        )
-        // One commit that can never be written must not hold up the others in its batch.
-        if (isCounterfoilError(error) && !error.retryable) {
-          if (live.length === 1) return live[0]?.lose(error)
-          for (const log of live) await this.writeAll([log])
-          return
-        }
-        await new Promise<void>((resolve) => void this.clock.after(waitMs, resolve))
-        waitMs = Math.min(waitMs * 2, retryMaxMs)
+        const [result] = await this.store.commit([log.writing])
+        return log.acknowledged(result ?? 'stale_fence')
+      } catch (again) {
+        error = again
+        this.report(again, [log])
       }
     }
+  }
+
+  private report(error: unknown, logs: RunLog[]): void {
+    this.options.onError(
+      error,
+      logs.map((log) => log.run.runId),
+    )
   }
 }
 
@@ -106,6 +123,7 @@ export class RunLog {
   private waiters: { at: number; fn: () => void; onLost: () => void }[] = []
   private onEnd: ((result: CommitResult) => void) | null = null
   private lazy = false
+  private again = false
 
   constructor(committer: Committer, run: Run) {
     this.committer = committer
@@ -167,6 +185,11 @@ export class RunLog {
 
   take(): boolean {
     if ((this.buffer ?? this.ending) === null || this.lost) return false
+    // One commit of a run at a time: what comes meanwhile follows its acknowledgement.
+    if (this.writing !== null) {
+      this.again = true
+      return false
+    }
     const { namespace, runId, fence, workerId } = this.run
     const changes: Changes = {}
     if (this.buffer) merge(changes, this.buffer)
@@ -196,6 +219,8 @@ export class RunLog {
     if (ready.length > 0) this.waiters = this.waiters.filter((waiter) => waiter.at > upTo)
     for (const waiter of ready) waiter.fn()
     if (ends) this.endWith('done')
+    if (this.again) this.flush()
+    this.again = false
   }
 
   /** The park was refused, not what led to it: receipts in the same commit must not be lost. */

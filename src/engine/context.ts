@@ -36,7 +36,8 @@ export function createContext(visit: Visit, gate: Gate): Context {
     now: () => gate.issue(tools.now, null),
     random: () => gate.issue(tools.random, null),
     uuid: () => gate.issue(tools.uuid, null),
-    log: (message: string, raw: unknown = null) => {
+    log: (said: string, raw: unknown = null) => {
+      const message = String(said)
       const data = plainCopy(raw) // as it is now, and refused here if it is not plain data
       const say = () => visit.append({ events: [visit.event('log', { message, data })] })
       void gate.issue(builtin('log', say), null)
@@ -45,7 +46,11 @@ export function createContext(visit: Visit, gate: Gate): Context {
       if (typeof question?.title !== 'string' || question.title === '') {
         throw new CounterfoilError('INPUT_INVALID', 'ctx.ask needs a title: what is asked?')
       }
-      return gate.issue(tools.ask, null, plainCopy(question))
+      if (question.queue !== undefined && typeof question.queue !== 'string') {
+        throw new CounterfoilError('INPUT_INVALID', 'ctx.ask: `queue` must be a string')
+      }
+      // The title is what is asked: another title is another question, other data are not.
+      return gate.issue(tools.ask, { title: question.title }, plainCopy(question))
     },
   }
   return ctx as unknown as Context

@@ -27,7 +27,7 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
   const record = call.record ?? call.entry?.record ?? null
   const about = reason === 'unknown' || reason === 'tampered' ? record : null
   const subject = about ? subjectOf(about) : call.subject
-  const input = about?.inputJson ? JSON.parse(about.inputJson) : JSON.parse(call.inputJson)
+  const input = readable(about?.inputJson ?? call.inputJson)
   return makeItem(visit, reason, subject, {
     input,
     attempt: about?.attempt ?? 0,
@@ -75,8 +75,8 @@ function makeItem(
   const about = reason === 'unknown' && subject ? `${keyOf(subject)}/${details.attempt}` : what
   // A decision that did not end the doubt (a retired record, an answer that does not fit) asks
   // anew.
-  const round = visit.loaded.decisions.filter(
-    (decision) => decision.reason === reason && samePlace(decision.subject, subject),
+  const round = visit.loaded.items.filter(
+    (old) => old.state !== 'open' && old.reason === reason && samePlace(old.body.subject, subject),
   ).length
   const id = sha256(canonical([namespace, runId, generation, number, reason, about, round]))
   return {
@@ -120,7 +120,7 @@ function unmatchedOf(visit: Visit): UnmatchedCall[] {
   return visit.match.unclaimedEntries().map((entry: Entry) => ({
     ...subjectOf(entry.record),
     status: entry.record.status,
-    input: JSON.parse(entry.record.inputJson ?? 'null'),
+    input: readable(entry.record.inputJson ?? 'null'),
     result: entry.settled?.ok ? (entry.settled.value ?? null) : null,
   }))
 }
@@ -141,4 +141,13 @@ function unsafeError(
     idempotencyKey: record?.idempotencyKey ?? null,
   })
   return { code, message }
+}
+
+/** What a person sees of a row that may have been tampered with. */
+function readable(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return json
+  }
 }

@@ -81,7 +81,7 @@ class Opener implements Opening {
   readonly unresolved = new Set<string>()
   abandoned: Decision | null = null
   seq = 0
-  private readonly attempts = new Map<string, Attempt[]>()
+  private readonly attempts = new Map<string, Sealed<Attempt>[]>()
   private readonly clock: Clock
 
   constructor(loaded: Loaded, clock: Clock) {
@@ -100,13 +100,14 @@ class Opener implements Opening {
   addRecord(row: Sealed<CallRecord>): void {
     const { verifies, ...record } = row
     const key = keyOf(record)
-    const unknown = (this.attempts.get(key) ?? []).filter((attempt) => isUnknown(attempt))
+    const known = (this.attempts.get(key) ?? []).filter((attempt) => !isUnknown(attempt))
     this.entries.set(key, {
       key,
       record,
       verifies,
-      unknownAttempts: unknown.length,
-      settled: settledBy(record),
+      // By the record, which is signed: an attempt whose row is gone is not one that never was.
+      unknownAttempts: Math.max(0, record.attempt - known.length),
+      settled: verifies ? settledBy(record) : null,
       ruling: null,
       grant: null,
       matched: false,
@@ -146,8 +147,9 @@ class Opener implements Opening {
     if (decision.outcome === 'did_not_happen') {
       const used = decision.usedBy === null ? null : attemptNumber(decision.usedBy)
       const attempts = this.attempts.get(entry.key) ?? []
-      const ruledOut = (attempt: Attempt) => used === null || attempt.attempt < used
-      entry.unknownAttempts = attempts.filter((a) => isUnknown(a) && !ruledOut(a)).length
+      const left = used === null ? 0 : entry.record.attempt - used + 1
+      const known = attempts.filter((a) => used !== null && a.attempt >= used && !isUnknown(a))
+      entry.unknownAttempts = Math.max(0, left - known.length)
       entry.ruling = null // an earlier answer that could not be used
       entry.settled = settledBy(entry.record)
       entry.grant = used === null && entry.settled === null ? decision : null
@@ -198,6 +200,7 @@ class Opener implements Opening {
     if (evidence.seq === null) this.changes.evidence.push({ ...evidence, seq })
     const { resultJson, errorJson, externalId } = evidence
     this.putRecord(entry, { status, seq, resultJson, errorJson, externalId })
+    entry.grant = null
     const settled = settledBy(entry.record)
     entry.settled = settled && { ...settled, fresh: evidence.seq === null }
   }
@@ -208,7 +211,8 @@ class Opener implements Opening {
   }
 }
 
-export function isUnknown(attempt: Attempt): boolean {
+export function isUnknown(attempt: Sealed<Attempt>): boolean {
+  if (!attempt.verifies) return true
   return attempt.outcome === null || attempt.outcome === 'unknown' || attempt.outcome === 'landed'
 }
 

@@ -1,11 +1,13 @@
 // What is learnt about an attempt when its call is no longer this visit's to settle: after a
 // takeover, or after its timeout. It is written by attempt id, whoever holds the run now (I2, I11).
+import { pause } from '../clock.ts'
+import { isCounterfoilError } from '../model/errors.ts'
 import { applyEvidence } from '../model/evidence.ts'
 import type { Attempt, Evidence } from '../model/records.ts'
 import type { AttemptEnd } from './attempt.ts'
 import type { Visit } from './visit.ts'
 
-const triesMax = 10
+const waitMaxMs = 5_000
 
 export async function reportEvidence(
   visit: Visit,
@@ -26,14 +28,16 @@ export async function reportEvidence(
     at: clock.now(),
     seq: null,
   }
-  for (let tries = 1; tries <= triesMax; tries++) {
+  for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, waitMaxMs)) {
     try {
       return await store.amend(run, 'evidence', (now) => ({
         changes: applyEvidence(now, evidence),
         value: undefined,
       }))
-    } catch {
-      await new Promise<void>((resolve) => void clock.after(100 * tries, resolve))
+    } catch (error) {
+      // As long as this process lives: a receipt that is known must not be lost to an outage.
+      if (isCounterfoilError(error) && !error.retryable) return
+      await pause(clock, waitMs)
     }
   }
 }

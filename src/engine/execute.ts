@@ -14,6 +14,7 @@ import { currentVisit, type Lease, Visit, type VisitEnd } from './visit.ts'
 export interface Engine {
   readonly store: Store
   readonly clock: Clock
+  readonly namespace?: string
   readonly committer: Committer
   readonly settleMs: number
   /** By `name@version`. */

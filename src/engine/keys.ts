@@ -1,4 +1,5 @@
 // Owns: the idempotency keys of a visit: made once, holding still, each for one input.
+import { wellFormed } from '../model/canonical.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
 import type { CallRecord } from '../model/records.ts'
 import { isRecordedKey, type ToolRules } from '../model/tool.ts'
@@ -44,7 +45,7 @@ export class Keys {
     const keys = [0, 1].map(() => this.compute(call, make))
     const [first] = keys
     if (first instanceof Error) return first
-    if (typeof first === 'string' && first !== '' && first === keys[1]) return first
+    if (typeof first === 'string' && first !== '' && first === keys[1]) return wellFormed(first)
     return new CounterfoilError(
       'KEY_UNSTABLE',
       `${call.tool.name}: idempotencyKey gave ${JSON.stringify(keys[0])} and then ` +

@@ -69,6 +69,7 @@ export class Visit {
   private readonly doubts: Item[] = []
   private readonly waits: Item[] = []
   private returned: { ok: boolean; value: unknown } | null = null
+  private draining = false
   private flushSoon = false
   private turnDue = false
   private finish: (end: VisitEnd) => void = () => {}
@@ -129,7 +130,7 @@ export class Visit {
     if (options.flush) this.flushSoon = true
     if (this.turnDue) return
     this.turnDue = true
-    this.clock.turn(() => {
+    this.clock.soon(() => {
       this.turnDue = false
       this.check()
       if (this.flushSoon) this.log.flush()
@@ -174,6 +175,7 @@ export class Visit {
   /** Gives the run back: what is under way finishes, nothing new begins. */
   drain(): void {
     if (this.phase !== 'running') return
+    this.draining = true
     this.stop()
     this.touch()
   }
@@ -185,25 +187,32 @@ export class Visit {
 
   private check(): void {
     if (this.phase === 'parking') {
-      if (this.inflight === 0) void this.park()
+      if (this.inflight === 0) this.settle(this.park())
       return
     }
     if (this.phase !== 'running') return
     if (this.returned !== null && this.open === 0) {
       if (this.match.hasUnclaimed()) this.order.arm()
-      else void this.end(this.returned)
+      else this.settle(this.end(this.returned))
       return
     }
     const busy = this.inflight + this.resting > 0 || this.wantsQuiet() || !this.order.isEmpty()
     if (this.waits.length > 0 && !busy) {
       this.stop()
-      void this.park()
+      this.settle(this.park())
     }
+  }
+
+  /** An end that cannot be written is a run that is lost, never a process that dies. */
+  private settle(ending: Promise<void>): void {
+    ending.catch((error) => this.log.lose(error))
   }
 
   private async park(): Promise<void> {
     this.phase = 'closed'
-    const items = this.doubts.length > 0 ? this.doubts : this.waits
+    // A drained run may have other work: whoever takes it next will see, and park it if not.
+    const waits = this.draining ? [] : this.waits
+    const items = this.doubts.length > 0 ? this.doubts : waits
     const [first] = items
     if (first === undefined) {
       const result = await this.log.end(
@@ -252,7 +261,7 @@ export class Visit {
   /** Fails the run by a person's decision, without executing anything. */
   async abandon(by: string, why: string): Promise<VisitEnd> {
     const message = `abandoned by ${by}: ${why}`
-    void this.end({ ok: false, value: new CounterfoilError('RUN_ABANDONED', message) })
+    this.settle(this.end({ ok: false, value: new CounterfoilError('RUN_ABANDONED', message) }))
     return this.done
   }
 

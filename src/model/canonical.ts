@@ -203,3 +203,8 @@ function sorted(keys: string[]): string[] {
   }
   return keys
 }
+
+/** The text as a store gives it back: a half of a surrogate pair becomes U+FFFD. */
+export function wellFormed(text: string): string {
+  return Buffer.from(text).toString()
+}

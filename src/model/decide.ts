@@ -1,7 +1,7 @@
 // What a person may decide about an item, and what that changes: pure functions over the run as it
 // stands. I5 is enforced here: nobody may say "it did not happen" of an attempt that may still
 // land.
-import { canonical } from './canonical.ts'
+import { canonical, wellFormed } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
 import {
   type Attempt,
@@ -10,6 +10,7 @@ import {
   type Decision,
   type DoubtReason,
   type Event,
+  type Evidence,
   type Item,
   keyOf,
   type Outcome,
@@ -37,7 +38,8 @@ export interface DecideRequest {
 export interface DecideView {
   readonly run: Run
   readonly records: readonly CallRecord[]
-  readonly attempts: readonly Attempt[]
+  readonly attempts: readonly (Attempt & { readonly verifies?: boolean })[]
+  readonly evidence: readonly (Evidence & { readonly verifies?: boolean })[]
   readonly items: readonly Item[]
   readonly decisions: readonly Decision[]
   readonly deaths: ReadonlyMap<string, number>
@@ -117,9 +119,9 @@ function decisionOf(
     outcome: request.outcome,
     record: recordOf(item, request),
     resultJson: request.result === undefined ? null : canonical(request.result),
-    by: request.by,
-    why: request.reason,
-    evidence: request.evidence ?? null,
+    by: wellFormed(request.by),
+    why: wellFormed(request.reason),
+    evidence: request.evidence === undefined ? null : wellFormed(request.evidence),
     madeSure: request.madeSure === true,
     version: request.version,
     at: made.at,
@@ -146,6 +148,13 @@ function recordOf(item: Item, request: DecideRequest): Subject | null {
     throw error(
       'DECISION_INVALID',
       `${request.outcome} needs \`record\`: one of ${names.join(', ') || 'none'}`,
+    )
+  }
+  const { subject } = item.body
+  if (request.outcome === 'use_record' && subject !== null && found.tool !== subject.tool) {
+    throw error(
+      'DECISION_INVALID',
+      `${keyOf(found)} is a record of ${found.tool}, and cannot answer a call of ${subject.tool}`,
     )
   }
   if (request.outcome === 'use_record' && found.status !== 'committed') {
@@ -189,7 +198,15 @@ function checkOpen(item: Item, request: DecideRequest): void {
 function checkUnsettled(now: DecideView, item: Item): void {
   const { subject } = item.body
   if (item.reason !== 'unknown' || subject === null) return
-  const record = now.records.find((row) => keyOf(row) === keyOf(subject))
+  const key = keyOf(subject)
+  const landed = now.evidence.some(
+    (row) =>
+      row.outcome === 'landed' && row.verifies !== false && callKeyOfAttempt(row.attemptId) === key,
+  )
+  if (landed) {
+    throw error('ITEM_CLOSED', `late evidence says that the call of item ${item.itemId} landed`)
+  }
+  const record = now.records.find((row) => keyOf(row) === key)
   if (record?.status !== 'committed' && record?.status !== 'failed') return
   throw error('ITEM_CLOSED', `the call of item ${item.itemId} is ${record.status} by now`)
 }
@@ -241,7 +258,8 @@ export function quietUntil(
     .filter((row) => callKeyOfAttempt(row.attemptId) === key)
     .map((row) => {
       const death = row.outlives ? undefined : now.deaths.get(row.workerId)
-      const ended = row.endedAt ?? death ?? Number.POSITIVE_INFINITY
+      const reported = row.verifies === false ? null : row.endedAt
+      const ended = reported ?? death ?? Number.POSITIVE_INFINITY
       return { at: ended + row.quietMs, attempt: row.attempt, worker: row.workerId }
     })
   return ends.sort((a, b) => b.at - a.at)[0] ?? { at: 0, attempt: 0, worker: '' }

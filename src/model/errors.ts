@@ -121,17 +121,23 @@ export class RunFailedError extends CounterfoilError {
 /** What can be kept of any thrown value. */
 export function failureOf(error: unknown, kind: FailureData['kind']): FailureData {
   if (!(error instanceof Error)) {
-    return { kind, name: 'Error', message: typeof error === 'string' ? error : describe(error) }
+    return {
+      kind,
+      name: 'Error',
+      message: typeof error === 'string' ? error : `threw ${describe(error)}`,
+    }
   }
-  const code = (error as { code?: unknown }).code
-  const data: FailureData = { kind, name: error.name, message: error.message || error.name }
+  // Somebody else's error may have anything in its fields; what is kept is text.
+  const { name, message, code } = error as { name: unknown; message: unknown; code?: unknown }
+  const text = (value: unknown) => (typeof value === 'string' ? value : describe(value))
+  const data: FailureData = { kind, name: text(name), message: text(message) || text(name) }
   return typeof code === 'string' ? { ...data, code } : data
 }
 
 function describe(value: unknown): string {
   try {
-    return `threw ${JSON.stringify(value) ?? String(value)}`
+    return typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? String(value))
   } catch {
-    return 'threw a value that cannot be shown'
+    return 'a value that cannot be shown'
   }
 }

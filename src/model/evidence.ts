@@ -3,6 +3,7 @@
 // used; after any other decision it is a conflict, on record, for a person to look at.
 import {
   type Attempt,
+  bare,
   type CallRecord,
   callKeyOfAttempt,
   type Decision,
@@ -38,7 +39,7 @@ export function applyEvidence(now: EvidenceView, evidence: Evidence): EvidenceCh
   const record = now.records.find((row) => keyOf(row) === key)
   if (record === undefined) return null
   const changes: EvidenceChanges = {
-    attempts: [{ ...attempt, endedAt: evidence.at, outcome: evidence.outcome }],
+    attempts: [{ ...bare(attempt), endedAt: evidence.at, outcome: evidence.outcome }],
     evidence: [],
     items: [],
     decisions: [],
@@ -76,8 +77,7 @@ function settleDoubt(
   const landed = evidence.outcome === 'landed'
   if (grant) {
     if (!landed) return
-    const { verifies: _, ...bare } = grant as Decision & { verifies?: boolean }
-    changes.decisions.push({ ...bare, voidedAt: evidence.at })
+    changes.decisions.push({ ...bare(grant), voidedAt: evidence.at })
     if (item) changes.items.push(closed(item, evidence.at, 'its call had landed after all'))
     wake(changes, now.run)
   } else if (item?.state === 'open') {

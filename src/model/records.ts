@@ -244,3 +244,9 @@ export function visitOfAttempt(id: string): { generation: number; visit: number 
   const [generation, visit] = id.slice(0, id.indexOf('/')).split('#').map(Number)
   return { generation: generation ?? 0, visit: visit ?? 0 }
 }
+
+/** A row as it is written: without the answer that reading it had added. */
+export function bare<T extends object>(row: T): T {
+  const { verifies: _, ...rest } = row as T & { verifies?: boolean }
+  return rest as T
+}

@@ -41,3 +41,8 @@ function run(command: string, args: string[]): string {
   if (text === '') throw new Error(`${command} said nothing`)
   return text
 }
+
+/** Whether two boots differ for certain; one that could not be found out differs from none. */
+export function isOtherBoot(a: string, b: string): boolean {
+  return a !== b && a !== 'unknown' && b !== 'unknown'
+}

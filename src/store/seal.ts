@@ -1,7 +1,7 @@
 // MACs over intents, receipts, evidence, grants and decisions. A row that does not verify is never
 // trusted: its call goes to a person. Keys have ids, so that old rows verify after a rotation.
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { CallRecord, Decision, Evidence } from '../model/records.ts'
+import type { Attempt, CallRecord, Decision, Evidence } from '../model/records.ts'
 
 export interface Key {
   readonly id: string
@@ -12,6 +12,8 @@ export interface Sealer {
   record(row: CallRecord): string
   decision(row: Decision): string
   evidence(row: Evidence): string
+  /** The end of an attempt; one that has not ended has nothing to forge. */
+  attempt(row: Attempt): string
   verifies(mac: string | null, text: string): boolean
 }
 
@@ -30,6 +32,7 @@ export function createSealer(keys: readonly Key[]): Sealer {
     record: (row) => seal(recordText(row)),
     decision: (row) => seal(decisionText(row)),
     evidence: (row) => seal(evidenceText(row)),
+    attempt: (row) => seal(attemptText(row)),
     verifies: (mac, text) => {
       const colon = mac?.indexOf(':') ?? -1
       const key = mac === null ? undefined : byId.get(mac.slice(0, colon))
@@ -147,5 +150,22 @@ export function evidenceText(e: Evidence): string {
     e.errorJson,
     e.at,
     e.seq,
+  ])
+}
+
+export function attemptText(a: Attempt): string {
+  return JSON.stringify([
+    'attempt',
+    a.namespace,
+    a.runId,
+    a.attemptId,
+    a.attempt,
+    a.fence,
+    a.workerId,
+    a.outlives,
+    a.quietMs,
+    a.dispatchedAt,
+    a.endedAt,
+    a.outcome,
   ])
 }

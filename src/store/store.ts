@@ -70,7 +70,7 @@ export interface Loaded {
   readonly checkpoint: Checkpoint
   /** The records of the current visit, of whatever version, in the order they were made. */
   readonly records: readonly Sealed<CallRecord>[]
-  readonly attempts: readonly Attempt[]
+  readonly attempts: readonly Sealed<Attempt>[]
   readonly evidence: readonly Sealed<Evidence>[]
   readonly items: readonly Item[]
   readonly decisions: readonly Sealed<Decision>[]
@@ -106,6 +106,8 @@ export type NewWorker = Omit<
 
 export interface ClaimRequest {
   readonly workerId: string
+  /** Only runs of this one; all, if it is not said. */
+  readonly namespace?: string
   readonly graphs: readonly { name: string; version: string }[]
   readonly countMax: number
 }

@@ -30,6 +30,7 @@ export function manualClock(start = 1_700_000_000_000): ManualClock {
       }
     },
     turn: systemClock.turn,
+    soon: systemClock.soon,
     advance: (ms) => {
       const until = elapsed + ms
       for (;;) {

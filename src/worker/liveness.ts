@@ -1,10 +1,12 @@
 // Liveness on one machine (I9): every worker listens on a Unix socket (a named pipe on Windows).
 // The kernel closes it with the process, so a refused connection proves a death; a stopped process
 // still accepts. Anything else proves nothing, and the lease counts.
-import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { CounterfoilError } from '../model/errors.ts'
+import { isOtherBoot } from '../store/boot.ts'
 import type { Store, WorkerRow } from '../store/store.ts'
 
 export interface Listening {
@@ -14,6 +16,7 @@ export interface Listening {
 }
 
 const windows = process.platform === 'win32'
+const socketDirLengthMax = 70
 
 export async function listen(workerId: string): Promise<Listening> {
   const path = windows
@@ -22,16 +25,28 @@ export async function listen(workerId: string): Promise<Listening> {
   const server = createServer((socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(path, resolve)
+    // Exclusive: under node:cluster the socket would be the parent's, and outlive this process.
+    server.listen({ path, exclusive: true }, resolve)
   })
   server.unref()
   return { path, inode: inodeOf(path), close: () => closeServer(server, path) }
 }
 
-// Short, because a socket's path may have about 100 characters; local, because of what it proves.
+// Local, because of what it proves. Short, because a socket's path may have about 100 characters,
+// and a longer one is cut without a word. Ours alone, because whoever can replace a socket can fake
+// a death.
 function socketDir(): string {
-  const dir = join(tmpdir(), `counterfoil-${userInfo().uid}`)
+  const own = `counterfoil-${userInfo().uid}`
+  const base = [tmpdir(), '/tmp'].find((dir) => join(dir, own).length <= socketDirLengthMax)
+  const dir = join(base ?? '/tmp', own)
   mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const { uid } = lstatSync(dir)
+  if (!lstatSync(dir).isDirectory() || uid !== userInfo().uid) {
+    throw new CounterfoilError(
+      'WORKER_SOCKET_DIR',
+      `${dir} is not a folder of this user: a worker cannot prove its life there; remove it`,
+    )
+  }
   chmodSync(dir, 0o700)
   return dir
 }
@@ -56,7 +71,7 @@ function closeServer(server: Server, path: string): Promise<void> {
 
 /** Whether the worker is dead for certain; the sentence is its proof. */
 export async function proofOfDeath(worker: WorkerRow, bootId: string): Promise<string | null> {
-  if (worker.bootId !== bootId) return 'the machine was started anew since'
+  if (isOtherBoot(worker.bootId, bootId)) return 'the machine was started anew since'
   const { socketPath, socketInode } = worker
   if (socketPath === null) return null
   if (!windows && (socketInode === null || inodeOf(socketPath) !== socketInode)) return null
@@ -85,7 +100,14 @@ export async function declareDead(
     const proof = await proofOfDeath(worker, own.bootId)
     if (proof === null) continue
     await store.declareDead(worker.workerId, proof)
-    // On record it is; the file it left behind has proven what it could.
-    if (worker.socketPath && !windows) rmSync(worker.socketPath, { force: true })
+    removeSocket(worker)
   }
+}
+
+/** The file has proven what it could. Only our own socket: a path in a row is nobody's promise. */
+function removeSocket({ workerId, socketPath }: WorkerRow): void {
+  if (windows || socketPath === null) return
+  const path = join(socketDir(), `${workerId}.sock`)
+  if (path !== socketPath || !lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return
+  rmSync(path, { force: true })
 }

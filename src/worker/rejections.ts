@@ -3,21 +3,17 @@
 import { currentVisit, type Visit } from '../engine/visit.ts'
 
 const visits = new WeakMap<Promise<unknown>, Visit>()
-let users = 0
+let watching = false
 
-export function watchRejections(): () => void {
-  if (users++ === 0) {
-    process.on('unhandledRejection', onUnhandled)
-    process.on('rejectionHandled', onHandled)
-  }
-  let watching = true
-  return () => {
-    if (!watching) return
-    watching = false
-    if (--users > 0) return
-    process.off('unhandledRejection', onUnhandled)
-    process.off('rejectionHandled', onHandled)
-  }
+/**
+ * For the rest of the process: a visit that was parked may reject long after its worker has
+ * stopped.
+ */
+export function watchRejections(): void {
+  if (watching) return
+  watching = true
+  process.on('unhandledRejection', onUnhandled)
+  process.on('rejectionHandled', onHandled)
 }
 
 function onUnhandled(reason: unknown, promise: Promise<unknown>): void {

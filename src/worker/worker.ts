@@ -5,7 +5,7 @@
 import { hostname } from 'node:os'
 import { type Clock, pause, randomHex } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/execute.ts'
-import { isCounterfoilError } from '../model/errors.ts'
+import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { Run } from '../model/records.ts'
 import { bootId } from '../store/boot.ts'
@@ -19,6 +19,9 @@ export interface WorkerOptions {
   leaseMs?: number
   pollMs?: number
 }
+
+const backMs = 20
+const backMaxMs = 5_000
 
 export class Worker {
   readonly id = `w_${randomHex(8)}`
@@ -44,14 +47,18 @@ export class Worker {
     this.clock = engine.clock
     this.onError = onError
     this.options = {
-      concurrency: options.concurrency ?? 10,
-      leaseMs: options.leaseMs ?? limits.leaseMs,
-      pollMs: options.pollMs ?? limits.pollMs,
+      concurrency: atLeastOne('concurrency', options.concurrency ?? 10),
+      leaseMs: atLeastOne('leaseMs', options.leaseMs ?? limits.leaseMs),
+      pollMs: atLeastOne('pollMs', options.pollMs ?? limits.pollMs),
     }
   }
 
   /** Begins to work. Resolves when the worker is registered. */
   start(): Promise<void> {
+    if (this.state === 'stopping' || this.state === 'stopped') {
+      const message = `worker ${this.id} has stopped; make another with cf.worker()`
+      return Promise.reject(new CounterfoilError('WORKER_DEAD', message))
+    }
     this.started ??= this.begin()
     return this.started
   }
@@ -63,8 +70,12 @@ export class Worker {
     if (this.state === 'stopped') return
     await this.started
     this.state = 'stopping'
-    for (const execution of this.executions) execution.drain()
-    await Promise.all([...this.executions].map((execution) => execution.done.catch(() => {})))
+    // A claim may have been under way: what it brought is drained as well.
+    while (this.executions.size > 0 || this.polling) {
+      for (const execution of this.executions) execution.drain()
+      await Promise.all([...this.executions].map((execution) => execution.done.catch(() => {})))
+      await pause(this.clock, 1)
+    }
     for (const cleanUp of this.cleanUps.splice(0)) cleanUp()
     if (this.listening) {
       // A function that runs on keeps the socket: then the end of this process can still be proven.
@@ -92,10 +103,8 @@ export class Worker {
     )
     this.leaseEndsMs = until
     this.state = 'running'
-    this.cleanUps.push(
-      watchRejections(),
-      this.store.onChange(() => this.wake()),
-    )
+    watchRejections()
+    this.cleanUps.push(this.store.onChange(() => this.wake()))
     this.every(this.options.leaseMs / 3, () => this.renew())
     this.every(this.options.pollMs, async () => this.wake())
     this.every(this.options.pollMs * 2, () => this.lookAround())
@@ -133,14 +142,15 @@ export class Worker {
 
   private async renew(): Promise<void> {
     const until = this.clock.mono() + this.options.leaseMs
-    if (await this.store.renew(this.id, this.options.leaseMs)) {
+    const moved = await this.store.moved()
+    if (moved === null && (await this.store.renew(this.id, this.options.leaseMs))) {
       this.leaseEndsMs = until
       return
     }
     this.leaseEndsMs = 0
-    this.state = this.state === 'running' ? 'stopping' : this.state
-    for (const execution of this.executions) execution.lose('the worker was declared dead')
-    this.onError(new Error(`worker ${this.id} was declared dead; it takes no more runs`))
+    const why = moved ?? `worker ${this.id} was declared dead`
+    for (const execution of this.executions) execution.lose(why)
+    this.onError(new Error(`${why}; it takes no more runs`))
   }
 
   private lookAround(): Promise<void> {
@@ -169,7 +179,9 @@ export class Worker {
     if (this.state !== 'running' || countMax <= 0 || !this.holds()) return
     const graphs = [...this.engine.graphs.values()]
     if (graphs.length === 0) return
-    const runs = await this.store.claim({ workerId: this.id, graphs, countMax })
+    const { namespace } = this.engine
+    const within = namespace === undefined ? {} : { namespace }
+    const runs = await this.store.claim({ workerId: this.id, ...within, graphs, countMax })
     for (const run of runs) {
       const execution = execute(this.engine, run, { holds: () => this.holds() })
       this.executions.add(execution)
@@ -198,14 +210,22 @@ export class Worker {
     const event = { namespace, runId, generation, visit, at: this.clock.now(), kind: 'state', data }
     const changes = { run: { state: 'pending', release: true }, events: [event] } as const
     const commit = { namespace, runId, fence, workerId: this.id, commitId: `${fence}.back` }
+    // A run that is lost again and again must not keep the others from being worked on.
+    await pause(this.clock, Math.min(backMs * run.claims, backMaxMs))
     for (let waitMs = 10; this.state !== 'stopped'; waitMs = Math.min(waitMs * 2, 1_000)) {
       try {
         await this.store.commit([{ ...commit, changes: { ...changes, events: [event] } }])
         return
       } catch (error) {
-        if (isCounterfoilError(error) && !error.retryable) return this.onError(error)
+        this.onError(error)
         await pause(this.clock, waitMs)
       }
     }
   }
+}
+
+function atLeastOne(name: string, value: number): number {
+  if (value >= 1 && Number.isFinite(value)) return value
+  const message = `worker: \`${name}\` is ${String(value)}; it must be a number of at least 1`
+  throw new CounterfoilError('WORKER_OPTIONS', message)
 }

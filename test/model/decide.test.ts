@@ -26,7 +26,7 @@ const ended = attempt(1, { endedAt: 2_500, outcome: 'unknown' })
 function view(more: Partial<DecideView> = {}): DecideView {
   const records = [record(1, { status: 'in_doubt' })]
   const open = { run, records, attempts: [ended], items: [item()] }
-  return { ...open, decisions: [], deaths: new Map(), ...more }
+  return { ...open, evidence: [], decisions: [], deaths: new Map(), ...more }
 }
 
 function doubt(reason: DoubtReason, body: Partial<ItemBody> = {}, more: Partial<Item> = {}): Item {

@@ -37,6 +37,8 @@ export class VirtualClock implements Clock {
     this.after(0, fn)
   }
 
+  soon = this.turn
+
   /** Runs events until `over()` or `crash(n)`; n counts the events so far. */
   async run(over: () => boolean, crash: (events: number) => boolean, eventsMax: number) {
     await tick()

@@ -98,7 +98,7 @@ describe('triggers', () => {
       'an ended attempt, replaced',
       `insert or replace into tool_call_attempts
        select namespace, workflow_id, attempt_id, attempt, fence, worker_id, outlives, quiet_ms,
-         dispatched_at, null, null from tool_call_attempts where ended_at is not null`,
+         dispatched_at, null, null, null from tool_call_attempts where ended_at is not null`,
     ],
   ]
   for (const [name, sql] of refused) {

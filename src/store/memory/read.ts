@@ -17,7 +17,9 @@ export function loadRun(data: Data, of: RunData): Loaded {
   const checkpoint = of.checkpoints.findLast(here)
   if (checkpoint === undefined) throw new Error(`run ${run.runId} has no checkpoint of its visit`)
   const all = [...of.records.values()]
-  const attempts = [...of.attempts.values()].filter((row) => here(visitOfAttempt(row.attemptId)))
+  const attempts = [...of.attempts.values()]
+    .filter((row) => here(visitOfAttempt(row.attemptId)))
+    .map(sealed)
   const deaths = new Map<string, number>()
   for (const { workerId } of attempts) {
     const died = data.workers.get(workerId)?.diedAt

@@ -33,9 +33,12 @@ export function apply(data: Data, of: RunData, by: Authority | 'holder', changes
 }
 
 function checkImmutable(of: RunData, changes: Changes): void {
+  // Row by row, as a database would: also a row that this very change has settled is final.
+  const records = new Map(of.records)
   for (const row of changes.records ?? []) {
-    const old = of.records.get(recordKey(row))
+    const old = records.get(recordKey(row))
     if (old && settled(old)) throw immutable(`settled call ${row.tool}`)
+    records.set(recordKey(row), row)
   }
   for (const row of changes.attempts ?? []) {
     const old = of.attempts.get(row.attemptId)

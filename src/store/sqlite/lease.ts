@@ -3,8 +3,10 @@
 // Invariants: D2 a claim raises the fence in the transaction that changes the holder, so that from
 // then on nothing of the former holder lands (I2). I9 a death on record, or another boot, ends a
 // lease at once.
+
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/records.ts'
+import { isOtherBoot } from '../boot.ts'
 import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
@@ -49,8 +51,10 @@ export function declareWorkerDead(c: Connection, workerId: string, proof: string
 
 /** At open: who was here before the machine was started again is dead. */
 export function noteOtherBoots(c: Connection): void {
+  if (c.bootId === 'unknown') return
   c.sql(
-    'update workers set died_at = ?, death_proof = ? where boot_id <> ? and died_at is null',
+    `update workers set died_at = ?, death_proof = ?
+     where boot_id <> ? and boot_id <> 'unknown' and died_at is null`,
   ).run(c.clock.now(), bootProof, c.bootId)
 }
 
@@ -70,7 +74,8 @@ export function listWorkers(c: Connection, provable: boolean): WorkerRow[] {
 function decodeWorker(c: Connection, row: unknown[]): WorkerRow {
   const [workerId, pid, host, bootId, socketPath, socketInode, startedAt, leaseUntil] = row
   const [stoppedAt, diedAt, deathProof] = row.slice(8)
-  const expired = bootId !== c.bootId || (leaseUntil as number) <= c.clock.mono()
+  const other = isOtherBoot(bootId as string, c.bootId)
+  const expired = other || (leaseUntil as number) <= c.clock.mono()
   return {
     ...{ workerId, pid, host, bootId, socketPath, socketInode, startedAt, leaseUntil },
     ...{ expired, stoppedAt, diedAt, deathProof },
@@ -84,14 +89,15 @@ function lapse(c: Connection, workerId: string): Cause | null {
   const row = c.sql(oneWorker).get(workerId)
   if (row === undefined) return 'unknown'
   const worker = decodeWorker(c, row)
-  if (worker.bootId !== c.bootId) return 'boot'
+  if (isOtherBoot(worker.bootId, c.bootId)) return 'boot'
   if (worker.diedAt !== null) return 'dead'
   if (worker.stoppedAt !== null) return 'stopped'
   return worker.expired ? 'expired' : null
 }
 
 const waiting = `select ${tables.runs.columns}, rowid from runs
-  where state = 'pending' and graph = ? and version = ? order by rowid limit ?`
+  where state = 'pending' and graph = ? and version = ? and namespace = ifnull(?, namespace)
+  order by rowid limit ?`
 const holders = `select distinct worker_id from runs where state = 'running'`
 const heldBy = `select ${tables.runs.columns}, rowid from runs
   where state = 'running' and worker_id is ? order by rowid`
@@ -122,7 +128,7 @@ function waitingRuns(c: Connection, request: ClaimRequest): Candidate[] {
   return request.graphs.flatMap(({ name, version }) =>
     c
       .sql(waiting)
-      .all(name, version, Math.max(0, request.countMax))
+      .all(name, version, request.namespace ?? null, Math.max(0, request.countMax))
       .map((row) => candidate(row, 'pending')),
   )
 }
@@ -140,7 +146,8 @@ function lapsedRuns(c: Connection, request: ClaimRequest): Candidate[] {
         .sql(heldBy)
         .all(workerId)
         .map((row) => candidate(row, cause))
-      return rows.filter(({ run }) => carried.has(`${run.graph}@${run.version}`))
+      const ours = (run: Run) => (request.namespace ?? run.namespace) === run.namespace
+      return rows.filter(({ run }) => ours(run) && carried.has(`${run.graph}@${run.version}`))
     })
 }
 

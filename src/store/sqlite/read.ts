@@ -1,7 +1,9 @@
 // Reads what a visit needs, in one go.
+
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Attempt, Run, RunRef } from '../../model/records.ts'
-import { decisionText, evidenceText, recordText } from '../seal.ts'
+import { isOtherBoot } from '../boot.ts'
+import { attemptText, decisionText, evidenceText, recordText } from '../seal.ts'
 import type { Loaded, Sealed } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Table } from './tables.ts'
@@ -71,7 +73,7 @@ where found.id is not null
 order by r.rowid`
 
 // An attempt's id begins with `generation#visit/`; `0` is the character after `/`.
-const attemptsOfVisit = `select ${tables.attempts.columns} from tool_call_attempts
+const attemptsOfVisit = `select ${tables.attempts.columns}, mac from tool_call_attempts
   where namespace = ? and workflow_id = ? and attempt_id >= ? || '/' and attempt_id < ? || '0'
   order by dispatched_at, attempt_id`
 const evidenceOfVisit = `select ${tables.evidence.columns}, mac from call_evidence
@@ -107,10 +109,12 @@ export function loadRows(c: Connection, ref: RunRef): LoadedRows | null {
       recordText,
       c.sql(recordsOfVisit).all({ namespace, runId, node: run.node, suffix: `#${prefix}` }),
     ),
-    attempts: c
-      .sql(attemptsOfVisit)
-      .all(namespace, runId, prefix, prefix)
-      .map(tables.attempts.decode),
+    attempts: decodeSealed(
+      c,
+      tables.attempts,
+      attemptText,
+      c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix),
+    ).map((row) => (row.endedAt === null ? { ...row, verifies: true } : row)),
     evidence: decodeSealed(
       c,
       tables.evidence,
@@ -158,7 +162,7 @@ export function deathsOf(c: Connection, attempts: readonly Attempt[]): Map<strin
   for (const workerId of new Set(attempts.map((attempt) => attempt.workerId))) {
     const row = c.sql(workerEnd).get(workerId)
     if (row === undefined) continue
-    if (row[0] === null && row[1] !== c.bootId) {
+    if (row[0] === null && isOtherBoot(row[1] as string, c.bootId)) {
       const now = c.clock.now()
       c.sql(noteDeath).run(now, bootProof, workerId)
       deaths.set(workerId, now)

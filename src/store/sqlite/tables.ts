@@ -1,5 +1,6 @@
 // Which field of a row is which column. One list per table, complete by its type, read in both
 // directions, so that writing and reading cannot drift apart.
+import { canonical } from '../../model/canonical.ts'
 import type {
   Attempt,
   CallRecord,
@@ -57,7 +58,8 @@ function table<T extends object>(
 
 function encodeValue(as: Column['as'], value: unknown): SqlValue {
   if (as === 'flag') return value ? 1 : 0
-  if (as === 'json') return value === null ? null : JSON.stringify(value)
+  // Iterative: what a model wrote may be nested deeper than JSON.stringify can go.
+  if (as === 'json') return value === null ? null : canonical(value)
   return value as SqlValue
 }
 

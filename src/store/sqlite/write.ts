@@ -43,6 +43,7 @@ const attemptKey = ['namespace', 'workflow_id', 'attempt_id']
 const putAttempt = upsert(tables.attempts, {
   key: attemptKey,
   once: ['attempt', 'fence', 'worker_id', 'outlives', 'quiet_ms', 'dispatched_at'],
+  extra: ['mac'],
 })
 const putEvidence = upsert(tables.evidence, { key: attemptKey, extra: ['mac'] })
 const putItem = upsert(tables.items, { key: ['namespace', 'item_id'], once: ['run_id'] })
@@ -61,7 +62,10 @@ export function insertRun(c: Connection, run: Run): void {
 export function applyRows(c: Connection, changes: Changes): void {
   const { sealer } = c
   for (const row of changes.records ?? []) writeRecord(c, row, sealer.record(row))
-  for (const row of changes.attempts ?? []) put(c, putAttempt, tables.attempts.encode(row))
+  for (const row of changes.attempts ?? []) {
+    const mac = row.endedAt === null ? null : sealer.attempt(row)
+    put(c, putAttempt, [...tables.attempts.encode(row), mac])
+  }
   for (const row of changes.evidence ?? []) {
     put(c, putEvidence, [...tables.evidence.encode(row), sealer.evidence(row)])
   }

@@ -31,7 +31,7 @@ function landing({ on, expect }: Bench): void {
     const loaded = await s.load(run)
     expect(loaded.records.length).toBe(1)
     expect(loaded.records[0]).toMatchObject({ ...settled(record()), verifies: true })
-    expect(loaded.attempts).toEqual([attempt(1, end)])
+    expect(loaded.attempts).toEqual([{ ...attempt(1, end), verifies: true }])
   })
 
   on('intent and receipt of one call may lie in one commit', async (s) => {

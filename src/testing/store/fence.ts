@@ -51,7 +51,7 @@ export function fenceConcern({ describe, on, expect }: Bench): void {
       }))
       const loaded = await s.load(run)
       expect(loaded.evidence).toEqual([{ ...evidence(), verifies: true }])
-      expect(loaded.attempts).toEqual([ended])
+      expect(loaded.attempts).toEqual([{ ...ended, verifies: true }])
       expect(loaded.run).toMatchObject({ arrivals: 1, workerId: 'w_2' })
       expect(loaded.records[0]?.status).toBe('pending')
     })

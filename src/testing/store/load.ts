@@ -1,4 +1,4 @@
-import { attemptId, callKey } from '../../model/records.ts'
+import { attemptId, bare, callKey } from '../../model/records.ts'
 import {
   attempt,
   type Bench,
@@ -33,7 +33,8 @@ function rowsOfTheVisit({ on, expect }: Bench): void {
     const loaded = await s.load(run)
     const sealed = (all: readonly object[]) => all.map((row) => ({ ...row, verifies: true }))
     expect(loaded.records).toEqual(sealed(rows.records))
-    expect(loaded.attempts).toEqual(rows.attempts)
+    expect(loaded.attempts.map(bare)).toEqual(rows.attempts)
+    expect(loaded.attempts.every((row) => row.verifies)).toBe(true)
     expect(loaded.evidence).toEqual(sealed(rows.evidence))
     expect(loaded.items).toEqual(rows.items)
     expect(loaded.decisions).toEqual(sealed(rows.decisions))

@@ -133,6 +133,8 @@ create table tool_call_attempts (
   dispatched_at real not null,
   ended_at real,
   outcome text,
+  -- Over the end: of an attempt that has not ended nothing is claimed.
+  mac text,
   primary key (namespace, workflow_id, attempt_id)
 ) strict, without rowid;
 

@@ -71,7 +71,7 @@ for (const [name, poison] of Object.entries(poisons)) {
   })
 }
 
-test('I11 a refusal that comes before a grant is used ends the call: it is not sent again', async () => {
+test('I11 a refusal before a grant is used ends the call: it is not sent again', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay', {
     ms: 5_000,
@@ -233,7 +233,7 @@ test('I9 a path in a worker row is nobody’s promise: no other file is removed'
   })
 })
 
-test('C5 code that hops through process.nextTick and streams replays in the same order', async () => {
+test('C5 code that hops through process.nextTick replays in the same order', async () => {
   await withSqlite(async (path) => {
     const slow = tool({ name: 'slow', replayClass: 'pure', input: z.number(), run: (n) => n })
     const send = tool({

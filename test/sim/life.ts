@@ -41,6 +41,8 @@ export interface Life {
   events: number
   ended: boolean
   program: Program
+  /** Which site has issued an input, in whatever execution: a recorded one may be sent again. */
+  sites: Map<string, CallNode>
 }
 
 export interface LifeOptions {
@@ -76,6 +78,7 @@ export async function live(options: LifeOptions): Promise<Life> {
     events: 0,
     ended: false,
     program: original,
+    sites: new Map(),
   }
   let clock = new VirtualClock(1_000, first)
   const shared = { now: () => clock.now(), mono: () => clock.mono() }
@@ -193,12 +196,10 @@ function graphOf(life: Life, clock: VirtualClock, misdeclared: boolean): Graph {
   // Which site a call of this execution is: by its tool, input and occurrence, as the ledger knows
   // it.
   const nodes = new Map<string, CallNode>()
-  const lost = (input: SimInput): CallNode | undefined =>
-    [...world.attempts.values()].find((attempt) => attempt.input === input.v)?.node
   const serve = (input: unknown, call: Parameters<World['serve']>[2]) => {
     const { v } = input as SimInput
     const occurrence = call.attemptId.split('/').at(-2)
-    const node = nodes.get(`${call.tool}|${v}|${occurrence}`) ?? lost(input as SimInput)
+    const node = nodes.get(`${call.tool}|${v}|${occurrence}`) ?? life.sites.get(`${call.tool}|${v}`)
     if (node === undefined) throw new Error('an input that nobody issued')
     return world.serve(node, input as SimInput, call, clock)
   }
@@ -229,6 +230,7 @@ function graphOf(life: Life, clock: VirtualClock, misdeclared: boolean): Graph {
         const input = { v }
         const same = `${node.tool}|${v}`
         nodes.set(`${same}|${counts.get(same) ?? 0}`, node)
+        life.sites.set(same, node)
         counts.set(same, (counts.get(same) ?? 0) + 1)
         const nth = counts.get(node.tool) ?? 0
         counts.set(node.tool, nth + 1)

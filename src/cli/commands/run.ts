@@ -225,7 +225,10 @@ function eventLines(cli: Cli, { rows, left }: Tail<Event>): string[] {
 }
 
 function inWords(data: Readonly<Record<string, unknown>>): string {
-  return Object.entries(data)
+  // A store gives keys in their own order; what changed reads best before why.
+  const { from, to, ...rest } = data
+  return Object.entries({ from, to, ...rest })
+    .filter(([, value]) => value !== undefined)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(', ')

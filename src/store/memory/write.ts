@@ -34,11 +34,12 @@ export function apply(data: Data, of: RunData, by: Authority | 'holder', changes
 
 function checkImmutable(of: RunData, changes: Changes): void {
   // Row by row, as a database would: also a row that this very change has settled is final.
-  const records = new Map(of.records)
+  const here = new Map<string, CallRecord>()
   for (const row of changes.records ?? []) {
-    const old = records.get(recordKey(row))
+    const key = recordKey(row)
+    const old = here.get(key) ?? of.records.get(key)
     if (old && settled(old)) throw immutable(`settled call ${row.tool}`)
-    records.set(recordKey(row), row)
+    here.set(key, row)
   }
   for (const row of changes.attempts ?? []) {
     const old = of.attempts.get(row.attemptId)

@@ -8,7 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
-import { type Event, type Item, keyOf, type Run } from '../model/records.ts'
+import { type Event, eventOf, type Item, keyOf, type Run } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
 import type { Changes, Loaded, RunChange, Store } from '../store/store.ts'
 import type { RunLog } from './committer.ts'
@@ -119,8 +119,7 @@ export class Visit {
   }
 
   event(kind: string, data: Record<string, unknown>): Event {
-    const { namespace, runId, generation, visit } = this.run
-    return { namespace, runId, generation, visit, at: this.clock.now(), kind, data }
+    return eventOf(this.run, this.clock.now(), kind, data)
   }
 
   /**

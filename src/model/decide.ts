@@ -11,6 +11,7 @@ import {
   type DoubtReason,
   type Event,
   type Evidence,
+  eventOf,
   type Item,
   keyOf,
   type Outcome,
@@ -304,11 +305,6 @@ function changesOf(now: DecideView, item: Item, decision: Decision): DecideChang
 
 function moved(run: Run, at: number, to: string, cause: string): Event {
   return eventOf(run, at, 'state', { from: run.state, to, cause })
-}
-
-function eventOf(run: Run, at: number, kind: string, data: Record<string, unknown>): Event {
-  const { namespace, runId, generation, visit } = run
-  return { namespace, runId, generation, visit, at, kind, data }
 }
 
 function error(code: string, message: string, details: Record<string, unknown> = {}) {

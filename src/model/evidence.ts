@@ -9,6 +9,7 @@ import {
   type Decision,
   type Event,
   type Evidence,
+  eventOf,
   type Item,
   keyOf,
   type Run,
@@ -145,11 +146,6 @@ function wake(changes: EvidenceChanges, run: Run): void {
 function say(changes: EvidenceChanges, run: Run, evidence: Evidence, kind: string): void {
   const { attemptId, outcome, externalId } = evidence
   changes.events.push(eventOf(run, evidence.at, kind, { attemptId, outcome, externalId }))
-}
-
-function eventOf(run: Run, at: number, kind: string, data: Record<string, unknown>): Event {
-  const { namespace, runId, generation, visit } = run
-  return { namespace, runId, generation, visit, at, kind, data }
 }
 
 function closed(item: Item, at: number, why: string): Item {

@@ -250,3 +250,14 @@ export function bare<T extends object>(row: T): T {
   const { verifies: _, ...rest } = row as T & { verifies?: boolean }
   return rest as T
 }
+
+/** One line of a run's history, at its present visit. */
+export function eventOf(
+  run: Pick<Run, 'namespace' | 'runId' | 'generation' | 'visit'>,
+  at: number,
+  kind: string,
+  data: Record<string, unknown>,
+): Event {
+  const { namespace, runId, generation, visit } = run
+  return { namespace, runId, generation, visit, at, kind, data }
+}

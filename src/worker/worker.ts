@@ -7,7 +7,7 @@ import { type Clock, pause, randomHex } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/execute.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import type { Run } from '../model/records.ts'
+import { eventOf, type Run } from '../model/records.ts'
 import { bootId } from '../store/boot.ts'
 import type { Store } from '../store/store.ts'
 import { declareDead, type Listening, listen } from './liveness.ts'
@@ -205,9 +205,9 @@ export class Worker {
    * lease, and nobody took the run. Then nobody would, once the lease is renewed.
    */
   private async giveBack(run: Run): Promise<void> {
-    const { namespace, runId, fence, generation, visit } = run
+    const { namespace, runId, fence } = run
     const data = { from: 'running', to: 'pending', cause: 'its worker had lost its lease' }
-    const event = { namespace, runId, generation, visit, at: this.clock.now(), kind: 'state', data }
+    const event = eventOf(run, this.clock.now(), 'state', data)
     const changes = { run: { state: 'pending', release: true }, events: [event] } as const
     const commit = { namespace, runId, fence, workerId: this.id, commitId: `${fence}.back` }
     // A run that is lost again and again must not keep the others from being worked on.

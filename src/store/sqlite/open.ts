@@ -47,7 +47,10 @@ function prepare(
   const known = knownMigrations()
   const fresh = patiently(() => isFresh(db, path, known))
   const checks = fresh ? new Map<string, string>() : keyChecks(db)
-  let keys = options.key === undefined ? fileKeys : [givenKey(path, options.key, checks)]
+  // Read again after the checks: another process may have made the file and its key since the first
+  // look, the key before the check.
+  const keysNow = options.key === undefined ? (fileKeys ?? readKeyFile(path)) : null
+  let keys = options.key === undefined ? keysNow : [givenKey(path, options.key, checks)]
   checkKeys(path, keys, checks)
   keys ??= createKeyFile(path)
   patiently(() => assertDurable((text) => db.pragma(text, { simple: true }), path))

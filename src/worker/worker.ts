@@ -210,14 +210,18 @@ export class Worker {
     const event = eventOf(run, this.clock.now(), 'state', data)
     const changes = { run: { state: 'pending', release: true }, events: [event] } as const
     const commit = { namespace, runId, fence, workerId: this.id, commitId: `${fence}.back` }
-    // A run that is lost again and again must not keep the others from being worked on.
-    await pause(this.clock, Math.min(backMs * run.claims, backMaxMs))
-    for (let waitMs = 10; this.state !== 'stopped'; waitMs = Math.min(waitMs * 2, 1_000)) {
+    // A run that is lost again and again must not keep the others from being worked on. A worker
+    // that stops need not insist: what it holds is free once it has stopped.
+    if (this.state === 'running') {
+      await pause(this.clock, Math.min(backMs * run.claims, backMaxMs))
+    }
+    for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 1_000)) {
       try {
         await this.store.commit([{ ...commit, changes: { ...changes, events: [event] } }])
         return
       } catch (error) {
         this.onError(error)
+        if (this.state !== 'running') return
         await pause(this.clock, waitMs)
       }
     }

@@ -3,7 +3,7 @@
 // Does not own: what the rows say, nor what follows from them.
 // Invariants: I1 a commit carries everything buffered before it. I4 an error from a commit is
 // "unknown": the same commit is written again; only an acknowledged one calls back.
-import type { Clock } from '../clock.ts'
+import { type Clock, pause } from '../clock.ts'
 import { isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { Run } from '../model/records.ts'
@@ -68,23 +68,24 @@ export class Committer {
       logs.forEach((log, i) => void log.acknowledged(results[i] ?? 'stale_fence'))
     } catch (error) {
       this.report(error, logs)
-      // Each by itself from here on: what cannot be written must not hold up the others.
-      for (const log of logs) void this.writeAlone(log, error)
+      // Each by itself from here on: what cannot be written must not hold up the others, and an
+      // error that one of several has caused says nothing about the rest.
+      for (const log of logs) void this.writeAlone(log, logs.length === 1 ? error : null)
     }
   }
 
   /** The same commit again, until it is acknowledged, or it is plain that it never will be. */
-  private async writeAlone(log: RunLog, first: unknown): Promise<void> {
+  private async writeAlone(log: RunLog, first: unknown | null): Promise<void> {
     let error = first
     let waitMs = retryMs
     for (let strange = 0; ; ) {
       if (isCounterfoilError(error)) {
         if (!error.retryable) return log.lose(error)
-      } else if (++strange > strangeMax) {
+      } else if (error !== null && ++strange > strangeMax) {
         // An error that is not the store's own is taken for a passing one, for a while.
         return log.lose(error)
       }
-      await new Promise<void>((resolve) => void this.clock.after(waitMs, resolve))
+      if (error !== null) await pause(this.clock, waitMs)
       waitMs = Math.min(waitMs * 2, retryMaxMs)
       if (log.writing === null) return
       try {

@@ -1,8 +1,26 @@
 // The public names, nothing else.
 export type { ItemView } from './client/inbox.ts'
+export type { PinRequest } from './client/pin.ts'
+export type { Preview, PreviewAction, PreviewCall } from './client/preview.ts'
+export type { FailedCall, Fate, RetryRequest } from './client/retry.ts'
 export type { RunHandle, RunStatus } from './client/run.ts'
-export type { Answer, Call, Context, Question, StepSpec } from './model/context.ts'
+export type { Scope, ScopeCallOptions } from './client/scope.ts'
+export type { Wish } from './client/stop.ts'
+export type {
+  Answer,
+  Approval,
+  ApprovalRequest,
+  Call,
+  CallOptions,
+  Context,
+  DecisionMessage,
+  NodeContext,
+  Question,
+  StepSpec,
+} from './model/context.ts'
 export type { DecideRequest } from './model/decide.ts'
+export type { Dial } from './model/dial.ts'
+export type { RunDocument } from './model/document.ts'
 export {
   CallFailedError,
   CounterfoilError,
@@ -12,16 +30,23 @@ export {
   RefusedError,
   ReplayUnsafeError,
   RunFailedError,
+  ScopeHeldError,
 } from './model/errors.ts'
-export { type Graph, workflow } from './model/graph.ts'
+export { type Graph, graph, type NodeEnd, type Patch, workflow } from './model/graph.ts'
 export type { Attempt, CallRecord, Decision, Event, Item, Run } from './model/records.ts'
+export type { RiskAnswer, RiskAsk, RiskCall, RiskPolicy } from './model/risk.ts'
 export type { RunState } from './model/run-state.ts'
+export type { Frozen } from './model/schema.ts'
 export {
+  type Beat,
+  type BlastRadius,
   type CallInfo,
+  type RateLimit,
   type ReplayClass,
   recordedKey,
   type Tool,
   tool,
+  type Usage,
 } from './model/tool.ts'
 export { type Counterfoil, type OpenOptions, open } from './open.ts'
 export type { Store } from './store/store.ts'

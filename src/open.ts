@@ -1,18 +1,26 @@
 // Composes a Counterfoil from a store URL and the graphs it shall carry.
 import { hostname } from 'node:os'
+import { openFiles } from './blob/files.ts'
+import { withBlobs } from './blob/with-blobs.ts'
+import { registerGraphs } from './client/graphs.ts'
 import { Inbox } from './client/inbox.ts'
 import { RunHandle } from './client/run.ts'
+import { Scope } from './client/scope.ts'
 import { startRun } from './client/start.ts'
 import { type Clock, systemClock, timeId } from './clock.ts'
 import { Committer } from './engine/committer.ts'
 import type { Engine } from './engine/execute.ts'
+import { RateLimits } from './engine/rate-limit.ts'
 import { CounterfoilError } from './model/errors.ts'
 import type { Graph } from './model/graph.ts'
 import * as limits from './model/limits.ts'
+import type { RiskPolicy } from './model/risk.ts'
 import { bootId } from './store/boot.ts'
 import { openMemory } from './store/memory/index.ts'
 import type { Store } from './store/store.ts'
 import { declareDead } from './worker/liveness.ts'
+import { checkScopeIds, type ScopeIds } from './worker/scope-run.ts'
+import { Scopes } from './worker/scopes.ts'
 import { Worker, type WorkerOptions } from './worker/worker.ts'
 
 export interface OpenOptions {
@@ -20,8 +28,14 @@ export interface OpenOptions {
   store: string
   graphs?: readonly Graph[]
   namespace?: string
+  /** Asked before a call that is not pure is sent: run it, ask a person, or refuse it. */
+  gate?: RiskPolicy
   /** 64 hex digits that sign the ledger; a key file beside the database unless given. */
   key?: string
+  /** Where large results and states lie; a directory beside the database unless given. */
+  blobDir?: string
+  /** Texts of more bytes than this become blobs. */
+  blobBytesMin?: number
   /** Open a database on a network file system, whose locks and syncs nobody vouches for. */
   allowNetworkFs?: boolean
   settleMs?: number
@@ -41,15 +55,24 @@ export interface Counterfoil {
   ): Promise<RunHandle<Out>>
   /** A handle by id, in any process. */
   run<Out = unknown>(runId: string): RunHandle<Out>
+  /** One visit of a foreign runtime: its calls pass the same gate and ledger. Close it. */
+  scope(ids: ScopeIds): Promise<Scope>
   worker(options?: WorkerOptions): Worker
-  /** Stops this object's workers, then closes the store. */
+  /** Stops this object's workers, closes its scopes, then the store. */
   close(): Promise<void>
 }
 
 /** Opens a store for work. */
 export async function open(options: OpenOptions): Promise<Counterfoil> {
-  const graphs = graphMap(options.graphs ?? [])
+  const graphs = graphMap(options?.graphs ?? [])
+  checkOptions(options)
   const store = await openStore(options, systemClock)
+  try {
+    await registerGraphs(store, systemClock, options.namespace ?? 'default', graphs.values())
+  } catch (error) {
+    await store.close()
+    throw error
+  }
   return compose(store, systemClock, graphs, options)
 }
 
@@ -64,12 +87,15 @@ export async function openStore(options: OpenOptions, clock: Clock): Promise<Sto
   if (typeof url === 'string' && url.startsWith('sqlite:') && url.length > 'sqlite:'.length) {
     const { openSqlite } = await import('./store/sqlite/index.ts')
     const key = options.key ?? process.env['COUNTERFOIL_KEY']
-    return openSqlite({
+    const store = await openSqlite({
       path: url.slice('sqlite:'.length),
       clock,
       allowNetworkFs: options.allowNetworkFs === true,
       ...(key === undefined ? {} : { key }),
     })
+    const dir = options.blobDir ?? `${store.url.slice('sqlite:'.length)}.blobs`
+    const bytesMin = options.blobBytesMin ?? limits.blobBytesMin
+    return withBlobs(store, openFiles({ dir, clock }), { bytesMin })
   }
   throw new CounterfoilError(
     'STORE_URL_INVALID',
@@ -86,18 +112,15 @@ function compose(
   const warn = options.onWarning ?? ((message) => process.emitWarning(message, 'Counterfoil'))
   const namespace = options.namespace ?? 'default'
   const workers = new Set<Worker>()
-  const committer = new Committer(store, clock, {
-    pureFlushMs: limits.pureFlushMs,
-    onError: (error, runIds) =>
-      warn(`a commit of ${runIds.join(', ')} failed and is written again: ${String(error)}`, error),
-  })
-  const settleMs = options.settleMs ?? limits.settleMs
-  const engine: Engine = { store, clock, namespace, committer, settleMs, graphs }
+  const onError = (error: unknown) => warn(String(error), error)
+  const engine = createEngine(store, clock, graphs, options, warn)
   const checkWorkers = () =>
     declareDead(store, { workerId: null, bootId: bootId(), host: hostname() })
+  const client = { store, clock, namespace, graphs, checkWorkers }
+  const scopes = new Scopes(engine, onError)
   return {
     store,
-    inbox: new Inbox({ store, clock, namespace, graphs, checkWorkers }),
+    inbox: new Inbox(client),
     start: async (graph, input, { runId = timeId(clock, 'run') } = {}) => {
       if (graph === undefined || graphs.get(graph?.id) !== (graph as Graph)) {
         const known = [...graphs.keys()].join(', ') || 'none'
@@ -105,19 +128,51 @@ function compose(
         throw new CounterfoilError('GRAPH_UNKNOWN', message)
       }
       const run = await startRun(store, clock, graph as Graph, input, { namespace, runId })
-      return new RunHandle(store, clock, run)
+      return new RunHandle(client, run.runId)
     },
-    run: (runId) => new RunHandle(store, clock, { namespace, runId }),
+    run: (runId) => new RunHandle(client, runId),
+    scope: async (ids) => new Scope(await scopes.open(checkScopeIds(ids)), ids),
     worker: (workerOptions = {}) => {
-      const onError = (error: unknown) => warn(String(error), error)
       const worker = new Worker(engine, workerOptions, onError)
       workers.add(worker)
       return worker
     },
     close: async () => {
       await Promise.all([...workers].map((worker) => worker.stop()))
+      await scopes.end()
       await store.close()
     },
+  }
+}
+
+function createEngine(
+  store: Store,
+  clock: Clock,
+  graphs: ReadonlyMap<string, Graph>,
+  options: OpenOptions,
+  warn: (message: string, error?: unknown) => void,
+): Engine & { namespace: string } {
+  const committer = new Committer(store, clock, {
+    pureFlushMs: limits.pureFlushMs,
+    onError: (error, runIds) =>
+      warn(`a commit of ${runIds.join(', ')} failed and is written again: ${String(error)}`, error),
+  })
+  return {
+    ...{ store, clock, committer, graphs },
+    namespace: options.namespace ?? 'default',
+    settleMs: options.settleMs ?? limits.settleMs,
+    limits: new RateLimits(clock),
+    policy: options.gate ?? null,
+  }
+}
+
+function checkOptions(options: OpenOptions): void {
+  const { gate, blobBytesMin } = options ?? {}
+  if (gate !== undefined && typeof gate !== 'function') {
+    throw new CounterfoilError('OPEN_INVALID', 'open: `gate` must be a function of a call')
+  }
+  if (blobBytesMin !== undefined && !(Number.isInteger(blobBytesMin) && blobBytesMin >= 0)) {
+    throw new CounterfoilError('OPEN_INVALID', 'open: `blobBytesMin` must be a number of bytes')
   }
 }
 

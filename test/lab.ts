@@ -5,10 +5,12 @@ import { Inbox } from '../src/client/inbox.ts'
 import { startRun } from '../src/client/start.ts'
 import { Committer } from '../src/engine/committer.ts'
 import { type Engine, type Execution, execute } from '../src/engine/execute.ts'
+import { RateLimits } from '../src/engine/rate-limit.ts'
 import type { Context } from '../src/model/context.ts'
 import type { DecideRequest } from '../src/model/decide.ts'
 import { type Graph, workflow } from '../src/model/graph.ts'
 import type { CallStatus, Item } from '../src/model/records.ts'
+import type { RiskPolicy } from '../src/model/risk.ts'
 import type { Schema } from '../src/model/schema.ts'
 import {
   type AnySpec,
@@ -28,6 +30,7 @@ export interface ProcessOptions {
   /** Kills the process as soon as this is true (asked between two turns). */
   killWhen?: () => boolean
   settleMs?: number
+  policy?: RiskPolicy
   /** Stands between the engine and the store's commit: lose an acknowledgement, refuse a write. */
   commit?: (
     batch: readonly Commit[],
@@ -200,7 +203,9 @@ export class Lab {
     }
     const committer = new Committer(store, clock, { pureFlushMs: 10, onError: () => {} })
     const graphs = new Map([[graph.id, graph]])
-    return { store, clock, committer, graphs, settleMs: options.settleMs ?? 250 }
+    const limits = new RateLimits(clock)
+    const { settleMs = 250, policy = null } = options
+    return { store, clock, committer, graphs, settleMs, limits, policy }
   }
 }
 

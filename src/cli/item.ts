@@ -164,6 +164,10 @@ const explained: Record<Outcome, string> = {
   send: 'none of the records is this call; it is sent',
   retire_record: 'nothing will claim this record any more; it stays on record',
   respond: 'the answer to the question',
+  approve: 'yes: exactly what is shown here',
+  edit: 'yes, but with this in its place',
+  reject: 'no; the workflow is told why',
+  pin: 'go on from an earlier, good checkpoint (counterfoil checkpoint pin)',
 }
 
 function commandLines(cli: Cli, item: ItemView): string[] {

@@ -6,7 +6,7 @@ import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import type { Attempt, Decision, Item, Outcome } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
-import type { ItemFilter, Page, Store } from '../store/store.ts'
+import type { ItemFilter, LoadAt, Loaded, Page, Store } from '../store/store.ts'
 
 /** An item with all that a person needs in order to decide it. */
 export interface ItemView extends Item {
@@ -42,7 +42,7 @@ export class Inbox {
     const { store, checkWorkers } = this.options
     const item = await this.find(itemId)
     await checkWorkers()
-    const now = await store.load(item)
+    const now = await store.load(item, placeOf(item))
     const fresh = now?.items.find((row) => row.itemId === itemId) ?? item
     const quiet = now && fresh.reason === 'unknown' ? quietUntil(now, fresh) : null
     const key = fresh.body.subject
@@ -58,10 +58,15 @@ export class Inbox {
     await this.checkResult(item, request)
     await checkWorkers()
     const decisionId = timeId(clock, 'dec')
-    return store.amend(item, 'client', (now) => {
+    if (request.outcome === 'pin') {
+      const message = 'a checkpoint is pinned by run.pin({ visit, by, reason })'
+      throw new CounterfoilError('DECISION_INVALID', message)
+    }
+    const change = (now: Loaded) => {
       const made = decide(now, itemId, request, { decisionId, at: clock.now() })
       return { changes: made.changes, value: made.decision }
-    })
+    }
+    return store.amend(item, 'client', change, placeOf(item))
   }
 
   /** Where the graph is at hand its schema is asked here; the engine asks it again in any case. */
@@ -85,4 +90,9 @@ export class Inbox {
     if (item) return item
     throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
   }
+}
+
+/** Where the store finds what belongs to the item, wherever its run is by now. */
+function placeOf({ visit, body }: Item): LoadAt {
+  return { visit, ...(body.scope ? { scope: body.scope } : {}) }
 }

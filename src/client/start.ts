@@ -1,11 +1,13 @@
 // Starts a run. The id is the caller's own key: an at-least-once queue may start it twice (C8).
 import type { Clock } from '../clock.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
+import { firstCheckpoint } from '../model/checkpoint.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import * as limits from '../model/limits.ts'
 import type { Run } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
+import { absorb } from '../model/state.ts'
 import type { NewRun, Store } from '../store/store.ts'
 
 export async function startRun(
@@ -17,11 +19,12 @@ export async function startRun(
 ): Promise<Run> {
   checkRunId(runId)
   const subject = `input of ${graph.id}`
-  const input = await validate(graph.input, raw, { code: 'INPUT_INVALID', subject })
-  const bodyJson = canonical(input === undefined ? null : input)
-  const { created, run } = await store.start(newRun(clock, graph, { namespace, runId, bodyJson }))
+  const valid = await validate(graph.input, raw, { code: 'INPUT_INVALID', subject })
+  const input = absorb(valid === undefined ? null : valid)
+  const made = newRun(clock, graph, { namespace, runId, input })
+  const { created, run } = await store.start(made)
   if (created) return run
-  if (run.graph !== graph.name || run.inputHash !== sha256(bodyJson)) {
+  if (run.graph !== graph.name || run.inputHash !== made.run.inputHash) {
     const what = run.graph === graph.name ? 'with another input' : `of graph ${run.graph}`
     throw new CounterfoilError(
       'RUN_EXISTS',
@@ -35,11 +38,10 @@ export async function startRun(
 function newRun(
   clock: Clock,
   graph: Graph,
-  of: { namespace: string; runId: string; bodyJson: string },
+  of: { namespace: string; runId: string; input: unknown },
 ): NewRun {
-  const { namespace, runId, bodyJson } = of
+  const { namespace, runId, input } = of
   const now = clock.now()
-  const inputHash = sha256(bodyJson)
   const at = { generation: 0, visit: 1 }
   const run: Run = {
     namespace,
@@ -49,10 +51,13 @@ function newRun(
     state: 'pending',
     node: graph.start,
     ...at,
-    inputHash,
+    reached: at.visit,
+    inputHash: sha256(canonical(input)),
     outputJson: null,
+    outputDigest: null,
     errorJson: null,
     waitingFor: null,
+    stop: null,
     fence: 0,
     workerId: null,
     arrivals: 0,
@@ -62,20 +67,11 @@ function newRun(
     createdAt: now,
     updatedAt: now,
   }
+  const { version, start: node } = graph
+  const place = { namespace, runId, generation: at.generation, version, node, createdAt: now }
   return {
     run,
-    checkpoint: {
-      namespace,
-      runId,
-      ...at,
-      node: graph.start,
-      version: graph.version,
-      schemaVersion: 1,
-      kind: 'base',
-      bodyJson,
-      digest: inputHash,
-      createdAt: now,
-    },
+    checkpoint: firstCheckpoint(place, input).row,
     event: { namespace, runId, ...at, at: now, kind: 'started', data: { graph: graph.id } },
   }
 }

@@ -12,6 +12,7 @@ export interface Result {
   /** Null when the tool returned nothing. */
   readonly json: string | null
   readonly externalId: string | null
+  readonly usageJson: string | null
 }
 
 export type AttemptEnd =
@@ -111,7 +112,7 @@ async function resultOf(tool: Tool, raw: unknown): Promise<Result> {
   const { output } = tool.rules
   const value = output ? await validate(output, raw, { code: 'OUTPUT_INVALID', subject }) : raw
   const json = value === undefined ? null : canonical(value)
-  return { json, externalId: externalIdOf(tool, value) }
+  return { json, externalId: externalIdOf(tool, value), usageJson: usageOf(tool, value) }
 }
 
 /** The upstream's own id, if the tool can tell; a tool that fails at it has landed all the same. */
@@ -119,6 +120,18 @@ export function externalIdOf(tool: Tool, value: unknown): string | null {
   try {
     const id = tool.rules.externalId?.(value)
     return typeof id === 'string' ? wellFormed(id) : null
+  } catch {
+    return null
+  }
+}
+
+/** What it has cost; a tool that fails at telling has landed all the same. */
+function usageOf(tool: Tool, value: unknown): string | null {
+  if (tool.rules.usage === null) return null
+  try {
+    const said = tool.rules.usage(value)
+    const numbers = Object.entries(said ?? {}).filter(([, n]) => Number.isFinite(n))
+    return numbers.length === 0 ? null : canonical(Object.fromEntries(numbers))
   } catch {
     return null
   }

@@ -1,10 +1,29 @@
 // One call while it is under way: what the node asked for, where it stands, and how it is answered.
-import type { Call, Question } from '../model/context.ts'
+import type { Call } from '../model/context.ts'
 import type { CallRecord, Subject } from '../model/records.ts'
+import type { Schema } from '../model/schema.ts'
 import type { ReplayClass, Tool } from '../model/tool.ts'
 import type { Result } from './attempt.ts'
 import type { Entry, Settled } from './entry.ts'
 import type { Place } from './match.ts'
+
+export interface Ask {
+  readonly kind: 'question' | 'approval'
+  readonly title: string
+  readonly data: unknown
+  readonly queue: string
+  readonly deciders: readonly string[] | null
+  readonly slaMs: number | null
+  /** What an edit must fit. */
+  readonly schema: Schema | null
+  readonly why: string | null
+}
+
+/** What the node says about a call beside its input, for the risk policy. */
+export interface CallRisk {
+  readonly amount?: number
+  readonly confidence?: number
+}
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -12,11 +31,20 @@ export class IssuedCall {
   readonly tool: Tool
   readonly place: Place
   readonly after: number
-  /** Set for a call that a person answers. */
-  readonly question: Question | null
+  /** What a person is asked: by the node itself, or because the risk policy holds the call. */
+  ask: Ask | null
+  /** Not to be sent before a person has agreed. */
+  held = false
+  /** The risk policy has let it pass. */
+  passed = false
+  /** The id that a foreign runtime gave to the call. */
+  callId: string | null = null
+  readonly risk: CallRisk
   readonly promise: Call<unknown>
   /** The validated input, as it was when the call was admitted. */
   inputJson = 'null'
+  /** What a person has put in its place. */
+  editedJson: string | null = null
   inputHash = ''
   occurrence = 0
   key = ''
@@ -34,12 +62,13 @@ export class IssuedCall {
   resolve: (value: unknown) => void = () => {}
   reject: (error: unknown) => void = () => {}
 
-  constructor(tool: Tool, place: Place, after: number, question: Question | null) {
+  constructor(tool: Tool, place: Place, after: number, ask: Ask | null, risk: CallRisk) {
     this.tool = tool
     this.replayClass = tool.replayClass
     this.place = place
     this.after = after
-    this.question = question
+    this.ask = ask
+    this.risk = risk
     this.probed = tool.rules.probe === null ? 'none' : 'unasked'
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve

@@ -111,8 +111,6 @@ export class RunLog {
   readonly run: Run
   /** The commit that is being written, and written again until it is acknowledged. */
   writing: Commit | null = null
-  /** Called once when the run is no longer ours to write. */
-  onLost: (why: unknown) => void = () => {}
   lost = false
   private readonly committer: Committer
   private buffer: Changes | null = null
@@ -124,11 +122,18 @@ export class RunLog {
   private waiters: { at: number; fn: () => void; onLost: () => void }[] = []
   private onEnd: ((result: CommitResult) => void) | null = null
   private lazy = false
+  private readonly losers = new Set<(why: unknown) => void>()
   private again = false
 
   constructor(committer: Committer, run: Run) {
     this.committer = committer
     this.run = run
+  }
+
+  /** Calls back once when the run is no longer ours to write. */
+  onLost(fn: (why: unknown) => void): () => void {
+    this.losers.add(fn)
+    return () => this.losers.delete(fn)
   }
 
   append(changes: Changes): void {
@@ -163,6 +168,12 @@ export class RunLog {
   durable(fn: () => void, onLost: () => void = () => {}): void {
     this.watch(fn, onLost)
     this.flush()
+  }
+
+  /** When everything so far is durable; at once if it is. */
+  whenDurable(): Promise<void> {
+    if (this.lost || (this.buffer ?? this.ending ?? this.writing) === null) return Promise.resolve()
+    return new Promise((resolve) => this.durable(resolve, resolve))
   }
 
   /** The same without asking for it to be written now. */
@@ -243,7 +254,7 @@ export class RunLog {
     this.waiters = []
     for (const waiter of waiters) waiter.onLost()
     this.endWith('stale_fence')
-    this.onLost(why)
+    for (const fn of [...this.losers]) fn(why)
   }
 
   private endWith(result: CommitResult): void {
@@ -253,14 +264,23 @@ export class RunLog {
   }
 }
 
+const rowKinds = [
+  'records',
+  'attempts',
+  'evidence',
+  'items',
+  'decisions',
+  'events',
+  'checkpoints',
+] as const satisfies (keyof Changes)[]
+
 function merge(into: Changes, from: Changes): void {
-  for (const key of ['records', 'attempts', 'evidence', 'items', 'decisions', 'events'] as const) {
+  for (const key of rowKinds) {
     const rows = from[key] as never[] | undefined
     if (rows === undefined) continue
     const have = into[key] as never[] | undefined
     if (have === undefined) Object.assign(into, { [key]: [...rows] })
     else have.push(...rows)
   }
-  if (from.checkpoint) into.checkpoint = from.checkpoint
   if (from.run) into.run = { ...into.run, ...from.run }
 }

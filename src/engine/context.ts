@@ -1,33 +1,54 @@
 // Makes the `ctx` of a visit. Time, randomness, ids and log lines are pure calls like any other, so
 // that a replay sees what the first execution saw; a log line is a call, so that it is said once.
 import { plainCopy } from '../model/canonical.ts'
-import type { Call, Context, Question, StepSpec } from '../model/context.ts'
+import type {
+  ApprovalRequest,
+  Call,
+  CallOptions,
+  Context,
+  Question,
+  StepSpec,
+} from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import { type AnySpec, checkName, isTool, makeTool, type Tool } from '../model/tool.ts'
+import { doneWith, failWith, goTo } from '../model/node.ts'
+import { isMs, isNames } from '../model/risk.ts'
+import { isSchema, type Schema } from '../model/schema.ts'
+import { type AnySpec, beats, checkName, isTool, makeTool, type Tool } from '../model/tool.ts'
+import type { Ask } from './call.ts'
+import { contextFor } from './document.ts'
 import type { Gate } from './gate.ts'
 import type { Visit } from './visit.ts'
 
-export function createContext(visit: Visit, gate: Gate): Context {
+export function createContext(visit: Visit, gate: Gate, state: unknown): Context {
   const { run, graph, clock } = visit
   const builtin = (name: string, value: (input: unknown) => unknown) =>
     makeTool(`counterfoil.${name}`, { replayClass: 'pure', run: value })
+  const asking = (name: string) =>
+    makeTool(`counterfoil.${name}`, { replayClass: 'unsafe_on_replay', run: () => {} })
   const tools = {
     now: builtin('now', () => clock.now()),
     random: builtin('random', () => clock.random()),
     uuid: builtin('uuid', () => clock.uuid()),
-    ask: makeTool('counterfoil.ask', { replayClass: 'unsafe_on_replay', run: () => {} }),
+    context: builtin('context', () => contextFor(visit, state)),
+    ask: asking('ask'),
+    approval: asking('approval'),
+  }
+  const say = (kind: string, data: Record<string, unknown>) => {
+    const write = () => visit.append({ events: [visit.event(kind, data)] })
+    void gate.issue(builtin(kind, write), null)
   }
   const ctx = {
     runId: run.runId,
     node: run.node,
     visit: run.visit,
-    call: (tool: Tool, input: unknown) => {
+    call: (tool: Tool, input: unknown, options?: CallOptions) => {
       const declared = declaredTool(visit, tool)
-      return declared instanceof Error ? refused(declared) : gate.issue(declared, input)
+      if (declared instanceof Error) return refused(declared)
+      return gate.issue(declared, input, options ? { risk: options } : {})
     },
     step: (spec: StepSpec<unknown, unknown>, fn: (input: unknown, call: never) => unknown) => {
       const name = checkName('tool', spec?.name)
-      if (graph.tools.has(name) || name.startsWith('counterfoil.')) {
+      if (graph?.tools.has(name) || name.startsWith('counterfoil.')) {
         throw new CounterfoilError('TOOL_INVALID', `step "${name}" has the name of a tool`)
       }
       const tool = makeTool(name, { ...spec, input: undefined, run: fn } as unknown as AnySpec)
@@ -36,35 +57,59 @@ export function createContext(visit: Visit, gate: Gate): Context {
     now: () => gate.issue(tools.now, null),
     random: () => gate.issue(tools.random, null),
     uuid: () => gate.issue(tools.uuid, null),
-    log: (said: string, raw: unknown = null) => {
-      const message = String(said)
-      const data = plainCopy(raw) // as it is now, and refused here if it is not plain data
-      const say = () => visit.append({ events: [visit.event('log', { message, data })] })
-      void gate.issue(builtin('log', say), null)
-    },
-    ask: (question: Question) => {
-      if (typeof question?.title !== 'string' || question.title === '') {
-        throw new CounterfoilError('INPUT_INVALID', 'ctx.ask needs a title: what is asked?')
+    context: () => gate.issue(tools.context, null),
+    // As the data are now, and refused here if they are not plain.
+    log: (said: string, raw: unknown = null) =>
+      say('log', { message: String(said), data: plainCopy(raw) }),
+    beat: (name: string, raw: unknown = null) => {
+      if (!(beats as readonly string[]).includes(name)) {
+        const message = `ctx.beat: "${name}" is none of ${beats.join(', ')}`
+        throw new CounterfoilError('INPUT_INVALID', message)
       }
-      if (question.queue !== undefined && typeof question.queue !== 'string') {
-        throw new CounterfoilError('INPUT_INVALID', 'ctx.ask: `queue` must be a string')
-      }
-      // The title is what is asked: another title is another question, other data are not.
-      return gate.issue(tools.ask, { title: question.title }, plainCopy(question))
+      say('beat', { beat: name, data: plainCopy(raw) })
     },
+    // The title is what is asked: another title is another question, other data are not.
+    ask: (question: Question) =>
+      gate.issue(tools.ask, { title: question?.title }, { ask: askOf('question', question) }),
+    approval: (request: ApprovalRequest) =>
+      gate.issue(tools.approval, { title: request?.title }, { ask: askOf('approval', request) }),
+    ...(graph?.kind === 'graph' ? { go: goTo, done: doneWith, fail: failWith } : {}),
   }
   return ctx as unknown as Context
 }
 
+function askOf(kind: Ask['kind'], request: Question & ApprovalRequest): Ask {
+  const name = kind === 'question' ? 'ctx.ask' : 'ctx.approval'
+  const bad = (what: string) => new CounterfoilError('INPUT_INVALID', `${name}${what}`)
+  if (typeof request?.title !== 'string' || request.title === '') {
+    throw bad(' needs a title: what is asked?')
+  }
+  const { title, queue = 'default', deciders, slaMs, schema } = request
+  if (typeof queue !== 'string' || queue === '') throw bad(': `queue` must be a string')
+  if (!isNames(deciders)) throw bad(': `deciders` must be a list of names, at least one')
+  if (!isMs(slaMs)) throw bad(': `slaMs` must be milliseconds above 0')
+  if (schema !== undefined && !isSchema(schema)) throw bad(': `schema` must be a Standard Schema')
+  return {
+    kind,
+    title,
+    queue,
+    data: plainCopy(request.data === undefined ? null : request.data),
+    deciders: deciders ?? null,
+    slaMs: slaMs ?? null,
+    schema: (schema as Schema | undefined) ?? null,
+    why: null,
+  }
+}
+
 function declaredTool(visit: Visit, tool: Tool): Tool | Error {
   const { graph } = visit
-  if (isTool(tool) && graph.tools.get(tool.name) === tool) return tool
+  if (isTool(tool) && graph?.tools.get(tool.name) === tool) return tool
   const name = (tool as { name?: unknown } | undefined)?.name
   return new CounterfoilError(
     'TOOL_UNDECLARED',
-    `graph ${graph.id} calls ${JSON.stringify(name ?? tool)} without declaring it: ` +
-      `add it to the graph's tools: [${[...graph.tools.keys(), String(name)].join(', ')}]`,
-    { details: { graph: graph.id, tool: name } },
+    `graph ${graph?.id} calls ${JSON.stringify(name ?? tool)} without declaring it: ` +
+      `add it to the graph's tools: [${[...(graph?.tools.keys() ?? []), String(name)].join(', ')}]`,
+    { details: { graph: graph?.id, tool: name } },
   )
 }
 

@@ -4,7 +4,7 @@
 // call is attempted again only under a decision, which the new intent consumes. G2: a call has
 // failed for certain only if every attempt did.
 import type { FailureData } from '../model/errors.ts'
-import type { Attempt, CallRecord, Decision, DoubtReason } from '../model/records.ts'
+import type { Attempt, CallRecord, Decision, DoubtReason, Event } from '../model/records.ts'
 import {
   type AttemptEnd,
   askProbe,
@@ -16,7 +16,7 @@ import {
 import type { IssuedCall } from './call.ts'
 import { errorOf, parseResult, type Settled } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
-import { Keys } from './keys.ts'
+import { Keys, mayBeUsed } from './keys.ts'
 import { attemptRow, intentRow, liveCall } from './rows.ts'
 import { currentVisit, type Visit } from './visit.ts'
 
@@ -40,6 +40,12 @@ export class Dispatch {
 
   /** A pure call: no intent, sent at once; its receipt follows when it is convenient. */
   pure(call: IssuedCall): void {
+    const waitMs = this.visit.limits.waitMs(call.tool)
+    if (waitMs > 0) this.later(waitMs, () => this.sendPure(call))
+    else this.sendPure(call)
+  }
+
+  private sendPure(call: IssuedCall): void {
     const { visit } = this
     visit.inflight++
     call.tries++
@@ -71,9 +77,36 @@ export class Dispatch {
     const found = this.keys.find(call)
     if ('refused' in found) return this.hooks.deny(call, found.refused)
     if ('conflict' in found) return this.hooks.doubt(call, 'key_conflict')
+    const { key } = found
+    if (key === null || !mayBeUsed(visit, call)) return this.whenFree(call, grant, key)
+    visit.inflight++
+    visit.store.keyInput(visit.run, call.tool.name, key).then(
+      (input) => {
+        visit.inflight--
+        if (input !== null && input !== call.inputHash) this.hooks.doubt(call, 'key_conflict')
+        else if (visit.phase === 'running') this.whenFree(call, grant, key)
+        visit.touch()
+      },
+      (error) => {
+        visit.inflight--
+        visit.log.lose(error)
+      },
+    )
+  }
+
+  private whenFree(call: IssuedCall, grant: Decision | null, key: string | null): void {
+    const waitMs = this.visit.limits.waitMs(call.tool)
+    if (waitMs > 0) this.later(waitMs, () => this.write(call, grant, key))
+    else this.write(call, grant, key)
+  }
+
+  /** The intent, with all that it consumes; the call is sent once it is acknowledged. */
+  private write(call: IssuedCall, grant: Decision | null, key: string | null): void {
+    const { visit } = this
+    visit.secure()
     if (call.entry) call.entry.grant = null
     if (grant?.outcome === 'did_not_happen') call.unknownBefore = 0
-    const record = this.intent(call, found.key)
+    const record = this.intent(call, key)
     call.tries++
     const attempt = attemptRow(visit, call, record)
     visit.inflight++
@@ -91,6 +124,18 @@ export class Dispatch {
     call.record = record
     this.keys.note(record)
     return record
+  }
+
+  /** Refused before anything was sent, on record: a replay refuses it again. */
+  refuse(call: IssuedCall, why: string): void {
+    this.visit.secure()
+    const failure: FailureData = {
+      kind: 'refused',
+      name: 'Gate',
+      code: 'GATE_REFUSED',
+      message: why,
+    }
+    this.failed(call, { ...this.intent(call), attempt: 0 }, failure)
   }
 
   probe(call: IssuedCall): void {
@@ -180,9 +225,10 @@ export class Dispatch {
     const { visit } = this
     const seq = visit.nextSeq()
     const settledAt = visit.clock.now()
-    const { json: resultJson, externalId } = result
-    call.record = { ...record, status: 'committed', seq, resultJson, externalId, settledAt }
-    visit.append({ records: [call.record] })
+    const { json: resultJson, externalId, usageJson } = result
+    const receipt = { status: 'committed', seq, resultJson, externalId, usageJson } as const
+    call.record = { ...record, ...receipt, settledAt }
+    visit.append({ records: [call.record], events: this.beats(call) })
     this.deliver(call, { seq, ok: true, value: parseResult(resultJson) })
   }
 
@@ -207,11 +253,13 @@ export class Dispatch {
       inputJson: null,
       resultJson: result?.json ?? null,
       externalId: result?.externalId ?? null,
+      usageJson: result?.usageJson ?? null,
       errorJson: failure && JSON.stringify(failure),
       attempt: call.tries,
       settledAt: visit.clock.now(),
     }
-    visit.append({ records: [record] })
+    visit.reach()
+    visit.append({ records: [record], events: failure ? [] : this.beats(call) })
     visit.log.flushLater()
     const value = failure ? errorOf(record.tool, failure) : parseResult(record.resultJson)
     this.hooks.settle(call, { seq, ok: failure === null, value })
@@ -230,12 +278,24 @@ export class Dispatch {
     const { visit } = this
     // A visit that parks waits for what is under way, and for no new try.
     if (visit.phase !== 'running') return visit.touch()
-    visit.resting++
     visit.log.flush()
-    visit.clock.after(backoffMs(call.tool, call.tries, visit.clock), () => {
+    this.later(backoffMs(call.tool, call.tries, visit.clock), then)
+  }
+
+  private later(waitMs: number, then: () => void): void {
+    const { visit } = this
+    visit.resting++
+    visit.clock.after(waitMs, () => {
       visit.resting--
       if (visit.phase === 'running') then()
+      visit.touch()
     })
+  }
+
+  /** The beat that a fresh call of this tool is, as a line of the run's history (D7). */
+  private beats(call: IssuedCall): Event[] {
+    const { name, rules } = call.tool
+    return rules.beat === null ? [] : [this.visit.event('beat', { beat: rules.beat, tool: name })]
   }
 }
 

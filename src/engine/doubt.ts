@@ -4,6 +4,7 @@ import { canonical, sha256 } from '../model/canonical.ts'
 import { ReplayUnsafeError } from '../model/errors.ts'
 import {
   type CallRecord,
+  type Damage,
   type DoubtReason,
   type Item,
   type ItemBody,
@@ -11,7 +12,8 @@ import {
   type Subject,
   type UnmatchedCall,
 } from '../model/records.ts'
-import type { IssuedCall } from './call.ts'
+import { jsonSchemaOf } from '../model/schema.ts'
+import type { Ask, IssuedCall } from './call.ts'
 import type { Entry } from './entry.ts'
 import type { Visit } from './visit.ts'
 
@@ -21,7 +23,21 @@ const titles: Record<DoubtReason, string> = {
   tampered: 'its record cannot be trusted',
   unresolved: 'the same call failed earlier and nobody knows its outcome',
   key_conflict: 'its idempotency key was used with another input',
+  checkpoint: 'its checkpoint is damaged',
+  failed: 'it failed',
 }
+
+const nothing = {
+  input: null,
+  attempt: 0,
+  idempotencyKey: null,
+  unmatched: [],
+  error: null,
+  probe: null,
+  data: null,
+  approval: null,
+  damage: null,
+} as const satisfies Details
 
 export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): Item {
   const record = call.record ?? call.entry?.record ?? null
@@ -29,6 +45,7 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
   const subject = about ? subjectOf(about) : call.subject
   const input = readable(about?.inputJson ?? call.inputJson)
   return makeItem(visit, reason, subject, {
+    ...nothing,
     input,
     attempt: about?.attempt ?? 0,
     idempotencyKey: about?.idempotencyKey ?? null,
@@ -40,29 +57,29 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
 
 /** The node has ended and left records behind. */
 export function leftBehindItem(visit: Visit): Item {
-  return makeItem(visit, 'drift', null, {
-    input: null,
-    attempt: 0,
-    idempotencyKey: null,
-    unmatched: unmatchedOf(visit),
-    error: null,
-    probe: null,
-  })
+  return makeItem(visit, 'drift', null, { ...nothing, unmatched: unmatchedOf(visit) })
 }
 
-export function questionItem(visit: Visit, call: IssuedCall): Item {
-  const { title = '', data = null, queue = 'default' } = call.question ?? {}
-  const body = { input: null, attempt: 0, idempotencyKey: null, unmatched: [], error: null }
-  return {
-    ...makeItem(visit, null, call.subject, { ...body, probe: null }),
-    kind: 'question',
-    title,
-    queue,
-    body: { ...bodyOf(visit, call.subject, { ...body, probe: null }), data },
-  }
+/** What a person is asked: by the node, or about a call that the risk policy holds. */
+export function askItem(visit: Visit, call: IssuedCall, ask: Ask): Item {
+  const { kind, title, data, queue, deciders, slaMs, why } = ask
+  const schema = ask.schema && (jsonSchemaOf(ask.schema, 'input')?.json ?? null)
+  const shown = { title, data }
+  const approval =
+    kind === 'approval' ? { shownHash: sha256(canonical(shown)), deciders, schema, why } : null
+  const input = call.held ? readable(call.inputJson) : null
+  const item = makeItem(visit, null, call.subject, { ...nothing, input, data, approval })
+  const dueAt = slaMs === null ? null : item.createdAt + slaMs
+  return { ...item, kind, title, queue, dueAt }
 }
 
-type Details = Omit<ItemBody, 'subject' | 'node' | 'data'>
+/** The run cannot go on from its own checkpoint: a person may pin an earlier one (D11). */
+export function damageItem(visit: Visit, damage: Damage): Item {
+  const item = makeItem(visit, 'checkpoint', null, { ...nothing, damage })
+  return { ...item, title: `${visit.run.graph}: ${titles.checkpoint}` }
+}
+
+type Details = Omit<ItemBody, 'subject' | 'node' | 'scope'>
 
 function makeItem(
   visit: Visit,
@@ -91,6 +108,7 @@ function makeItem(
     title: `${subject?.tool ?? visit.run.graph}: ${reason ? titles[reason] : ''}`,
     generation,
     visit: number,
+    dueAt: null,
     body: bodyOf(visit, subject, details),
     createdAt: visit.clock.now(),
     closedAt: null,
@@ -99,7 +117,8 @@ function makeItem(
 }
 
 function bodyOf(visit: Visit, subject: Subject | null, details: Details): ItemBody {
-  return { subject, node: visit.run.node, data: null, ...details }
+  const scope = visit.at.scope ?? null
+  return { subject, node: scope?.nodeId ?? visit.run.node, scope, ...details }
 }
 
 /** The item as it stands in the store, if the visit has come to this point before. */

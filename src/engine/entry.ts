@@ -8,6 +8,8 @@ import {
   callKeyOfAttempt,
   type Decision,
   type Evidence,
+  isAsked,
+  isHeld,
   keyOf,
 } from '../model/records.ts'
 import type { Changes, Loaded, Sealed } from '../store/store.ts'
@@ -138,12 +140,37 @@ class Opener implements Opening {
     }
     if (decision.subject === null) return
     const entry = this.entries.get(keyOf(decision.subject))
+    if (decision.reason === 'failed') return this.ruleFailed(entry, decision)
     const byRecord = ['unknown', 'tampered', null].includes(decision.reason)
     if (byRecord && entry) this.ruleRecord(entry, decision)
     else this.rulePlace(decision)
   }
 
+  /**
+   * The run is tried again: the failed record is nobody's any more, and its place gets what was
+   * decided. A settled row is never rewritten, so a new send has a record of its own.
+   */
+  private ruleFailed(entry: Entry | undefined, decision: Decision): void {
+    if (decision.outcome === 'fail') return
+    if (entry) {
+      entry.retired = true
+      entry.matched = true
+      this.unresolved.delete(`${entry.record.tool}/${entry.record.inputHash}`)
+    }
+    this.rulePlace(decision)
+  }
+
   private ruleRecord(entry: Entry, decision: Decision): void {
+    if (isHeld(entry.record) && (decision.outcome === 'approve' || decision.outcome === 'edit')) {
+      entry.ruling = null
+      entry.settled = null
+      entry.grant = decision
+      return
+    }
+    // What let a held call pass says nothing about what became of it since.
+    if (decision.kind === 'approval' && !isAsked(entry.record.tool) && entry.record.attempt > 0) {
+      return
+    }
     if (decision.outcome === 'did_not_happen') {
       const used = decision.usedBy === null ? null : attemptNumber(decision.usedBy)
       const attempts = this.attempts.get(entry.key) ?? []
@@ -159,8 +186,10 @@ class Opener implements Opening {
     const receipt = entry.settled !== null && entry.verifies && entry.ruling === null
     if (receipt && entry.record.seq !== decision.seq) return
     const known = this.sequence(decision)
-    entry.settled = { ...answerOf(known), seq: known.seq, fresh: decision.seq === null }
+    const answer = answerOf(known, entry.record)
+    entry.settled = { ...answer, seq: known.seq, fresh: decision.seq === null }
     entry.ruling = known
+    entry.grant = null
     if (isBlindFailure(known)) this.unresolved.add(`${entry.record.tool}/${entry.record.inputHash}`)
   }
 
@@ -183,7 +212,7 @@ class Opener implements Opening {
       return
     }
     const known = this.sequence(decision)
-    const settled = { ...answerOf(known), seq: known.seq, fresh: decision.seq === null }
+    const settled = { ...answerOf(known, null), seq: known.seq, fresh: decision.seq === null }
     this.places.set(place, { decision: known, settled, useKey: null, send: false })
   }
 
@@ -270,12 +299,35 @@ function decidedFailure(decision: Decision): FailureData {
   return { kind, name: 'Decision', message: decision.why, code: decision.outcome }
 }
 
-function answerOf(decision: Decision): { ok: boolean; value: unknown } {
+function answerOf(decision: Decision, record: CallRecord | null): { ok: boolean; value: unknown } {
   const tool = decision.subject?.tool ?? 'call'
-  if (decision.outcome === 'fail') {
+  const rejected = decision.outcome === 'reject' && !isAsked(tool)
+  if (decision.outcome === 'fail' || rejected) {
     return { ok: false, value: errorOf(tool, decidedFailure(decision)) }
   }
   const value = parseResult(decision.resultJson)
+  if (decision.kind === 'approval') return { ok: true, value: approvalOf(decision, value, record) }
   if (decision.kind !== 'question') return { ok: true, value }
   return { ok: true, value: { answer: value, by: decision.by, reason: decision.why } }
+}
+
+/** What `ctx.approval` answers; the data are those that were shown, or what was put in place. */
+function approvalOf(decision: Decision, result: unknown, record: CallRecord | null) {
+  const { outcome, by, why: reason, at, itemId } = decision
+  const shown = (parseResult(record?.inputJson ?? null) as { data?: unknown } | undefined)?.data
+  const data = outcome === 'edit' ? result : (shown ?? null)
+  const answer = outcome === 'respond' ? result : null
+  const content = outcome === 'edit' || outcome === 'respond' ? result : null
+  const message = {
+    role: 'human',
+    kind: 'decision',
+    item: itemId,
+    outcome,
+    by,
+    reason,
+    at,
+    content,
+  }
+  const approved = outcome === 'approve' || outcome === 'edit'
+  return { approved, outcome, data, answer, by, reason, at, itemId, message }
 }

@@ -4,6 +4,7 @@ import { pause } from '../clock.ts'
 import { isCounterfoilError } from '../model/errors.ts'
 import { applyEvidence } from '../model/evidence.ts'
 import type { Attempt, Evidence } from '../model/records.ts'
+import type { Loaded } from '../store/store.ts'
 import type { AttemptEnd } from './attempt.ts'
 import type { Visit } from './visit.ts'
 
@@ -23,6 +24,7 @@ export async function reportEvidence(
     attemptId: attempt.attemptId,
     outcome: end.outcome,
     resultJson: landed?.json ?? null,
+    resultDigest: null,
     externalId: landed?.externalId ?? null,
     errorJson: failure && JSON.stringify(failure),
     at: clock.now(),
@@ -30,10 +32,12 @@ export async function reportEvidence(
   }
   for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, waitMaxMs)) {
     try {
-      return await store.amend(run, 'evidence', (now) => ({
+      const change = (now: Loaded) => ({
         changes: applyEvidence(now, evidence),
         value: undefined,
-      }))
+      })
+      // By the attempt's own visit: the run may be further on.
+      return await store.amend(run, 'evidence', change, visit.at)
     } catch (error) {
       // As long as this process lives: a receipt that is known must not be lost to an outage.
       if (isCounterfoilError(error) && !error.retryable) return

@@ -1,15 +1,18 @@
 // Executes one claimed run until it ends, parks, or is lost. A first start and a resume are the
-// same path (C4): load, open the records, run the node from its beginning.
+// same path (C4): load, open the records, run the node from its beginning; then the next node, in
+// the same way.
 import type { Clock } from '../clock.ts'
-import { canonical, parseCanonical, plainCopy } from '../model/canonical.ts'
-import type { Graph, NodeFunction } from '../model/graph.ts'
+import type { Graph } from '../model/graph.ts'
 import type { Run } from '../model/records.ts'
-import { validate } from '../model/schema.ts'
-import type { Store } from '../store/store.ts'
+import type { RiskPolicy } from '../model/risk.ts'
+import type { Loaded, Store } from '../store/store.ts'
 import type { Committer } from './committer.ts'
-import { createContext } from './context.ts'
-import { Gate } from './gate.ts'
-import { currentVisit, type Lease, Visit, type VisitEnd } from './visit.ts'
+import { findDamage } from './damage.ts'
+import { damageItem } from './doubt.ts'
+import { runNode } from './node.ts'
+import type { RateLimits } from './rate-limit.ts'
+import { Trail } from './trail.ts'
+import { type Lease, Visit, type VisitEnd, type VisitOptions } from './visit.ts'
 
 export interface Engine {
   readonly store: Store
@@ -17,6 +20,8 @@ export interface Engine {
   readonly namespace?: string
   readonly committer: Committer
   readonly settleMs: number
+  readonly limits: RateLimits
+  readonly policy: RiskPolicy | null
   /** By `name@version`. */
   readonly graphs: ReadonlyMap<string, Graph>
 }
@@ -26,6 +31,8 @@ export interface Execution {
   readonly done: Promise<VisitEnd>
   /** Finish what is under way, begin nothing, give the run back. */
   drain(): void
+  /** Somebody wants it stopped: as the row says now. */
+  stop(run: Run): void
   /** Functions of its attempts that have not returned: timed out, or of a run that was lost. */
   unreturned(): number
   /** The lease is gone: write nothing more. */
@@ -34,22 +41,31 @@ export interface Execution {
 
 export function execute(engine: Engine, run: Run, lease: Lease): Execution {
   const log = engine.committer.open(run)
+  const graph = engine.graphs.get(`${run.graph}@${run.version}`)
   let visit: Visit | null = null
-  const visits: Visit[] = []
+  let visits: Visit[] = []
   let draining = false
+  /** Makes the visit the present one; a wish that came before is obeyed before its node begins. */
+  const begin = (options: Pick<VisitOptions, 'loaded' | 'trail'>) => {
+    const made = new Visit({ ...engine, graph: graph ?? null, log, lease, ...options })
+    visits = [...visits.filter((past) => past.unreturned > 0), made]
+    visit = made
+    if (draining) made.drain()
+    return made
+  }
   const loop = async (): Promise<VisitEnd> => {
     for (;;) {
       const loaded = await engine.store.load(run)
       if (loaded === null || loaded.run.fence !== run.fence || log.lost) return 'lost'
-      const graph = engine.graphs.get(`${run.graph}@${run.version}`)
       if (graph === undefined) throw new Error(`claimed ${run.runId} of an unknown graph`)
-      visit = new Visit({ ...engine, graph, loaded, log, lease })
-      visits.push(visit)
-      const { abandoned } = visit.opening
-      if (abandoned) await visit.abandon(abandoned.by, abandoned.why)
-      else start(visit, graph)
-      if (draining) visit.drain()
-      const end = await visit.done
+      const trail = Trail.read(graph, loaded, engine.clock)
+      if (!(trail instanceof Trail)) {
+        const damage = await findDamage(engine.store, loaded.run, trail.why)
+        const made = begin({ loaded, trail: null })
+        made.doubtRun(damageItem(made, damage))
+        return made.done
+      }
+      const end = await follow(engine, graph, loaded, trail, begin)
       if (end !== 'arrived') return end
     }
   }
@@ -60,29 +76,50 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
       draining = true
       visit?.drain()
     },
+    stop: ({ stop, arrivals }) => {
+      if (stop) visit?.stopFor(stop, arrivals)
+    },
     unreturned: () => visits.reduce((sum, each) => sum + each.unreturned, 0),
     lose: (why) => log.lose(why),
   }
 }
 
-function start(visit: Visit, graph: Graph): void {
-  const node = graph.nodes.get(visit.run.node)
-  if (node === undefined) {
-    throw new Error(`graph ${graph.id} has no node ${visit.run.node}`)
+/** Visit after visit, without asking the store again where nothing can be recorded yet. */
+async function follow(
+  engine: Engine,
+  graph: Graph,
+  first: Loaded,
+  trail: Trail,
+  begin: (options: Pick<VisitOptions, 'loaded' | 'trail'>) => Visit,
+): Promise<VisitEnd> {
+  let loaded = first
+  for (;;) {
+    const visit = begin({ loaded, trail })
+    const { abandoned } = visit.opening
+    const { stop, arrivals } = loaded.run
+    if (abandoned) return visit.abandon(abandoned.by, abandoned.why)
+    if (stop) visit.stopFor(stop, arrivals)
+    if (visit.phase === 'running') runNode(visit, graph, trail.state)
+    const end = await visit.done
+    if (end !== 'moved') return end
+    const unresolved = [...loaded.unresolved, ...visit.newlyUnresolved()]
+    const run = { ...loaded.run, node: trail.node, visit: trail.visit }
+    const known = trail.visit <= loaded.run.reached ? await recorded(engine.store, run) : nothing
+    loaded = { ...known, run, unresolved }
   }
-  currentVisit.run(visit, () => {
-    runNode(visit, graph, node).then(
-      (json) => visit.nodeEnded({ ok: true, value: json }),
-      (error) => visit.nodeEnded({ ok: false, value: error }),
-    )
-  })
 }
 
-/** The run's output as it is recorded; null when the node returned nothing. */
-async function runNode(visit: Visit, graph: Graph, node: NodeFunction): Promise<string | null> {
-  const state = plainCopy(parseCanonical(visit.loaded.checkpoint.bodyJson))
-  const end = await node(state, createContext(visit, new Gate(visit)))
-  const what = { code: 'OUTPUT_INVALID', subject: `output of ${graph.id}` } as const
-  const output = graph.output ? await validate(graph.output, end.output, what) : end.output
-  return output === undefined ? null : canonical(output)
+const nothing = {
+  checkpoints: [],
+  records: [],
+  attempts: [],
+  evidence: [],
+  items: [],
+  decisions: [],
+  deaths: new Map<string, number>(),
+}
+
+/** What an earlier execution recorded of a visit that its checkpoint did not reach. */
+async function recorded(store: Store, run: Run): Promise<Omit<Loaded, 'run' | 'unresolved'>> {
+  return (await store.load(run, { visit: run.visit })) ?? nothing
 }

@@ -2,19 +2,35 @@
 // attempt (dispatch.ts), a wait, or a doubt.
 // Does not own: the order of deliveries (order.ts), attempts and their records (dispatch.ts).
 import { canonical, sha256 } from '../model/canonical.ts'
-import type { Call, Question } from '../model/context.ts'
+import type { Call } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import { attemptId, callKey, type Decision, type DoubtReason, type Item } from '../model/records.ts'
+import {
+  attemptId,
+  callKey,
+  type Decision,
+  type DoubtReason,
+  type Item,
+  isHeld,
+} from '../model/records.ts'
+import type { RiskReading } from '../model/risk.ts'
 import { validate } from '../model/schema.ts'
 import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
 import type { Changes } from '../store/store.ts'
 import { externalIdOf } from './attempt.ts'
-import { IssuedCall } from './call.ts'
+import { type Ask, type CallRisk, IssuedCall } from './call.ts'
 import { Dispatch, triesSpent } from './dispatch.ts'
-import { doubtItem, known, leftBehindItem, questionItem } from './doubt.ts'
+import { askItem, doubtItem, known, leftBehindItem } from './doubt.ts'
 import { type Entry, ruledRecord, type Settled } from './entry.ts'
+import { askAbout, consult } from './risk.ts'
 import type { Visit } from './visit.ts'
+
+export interface IssueOptions {
+  ask?: Ask | null
+  risk?: CallRisk
+  /** A foreign runtime's own id of the call: it stands for the occurrence. */
+  callId?: string | null
+}
 
 const whileParking: readonly Verdict['do'][] = ['doubt', 'stay_parked', 'record_probe']
 
@@ -36,14 +52,15 @@ export class Gate {
     visit.onQuiet = () => this.quiet()
   }
 
-  issue(tool: Tool, raw: unknown, question: Question | null = null): Call<unknown> {
+  issue(
+    tool: Tool,
+    raw: unknown,
+    { ask = null, risk = {}, callId = null }: IssueOptions = {},
+  ): Call<unknown> {
     const { visit } = this
-    const call = new IssuedCall(
-      tool,
-      visit.match.nextPlace(tool.name),
-      visit.order.lastSeq,
-      question,
-    )
+    const place = visit.match.nextPlace(tool.name)
+    const call = new IssuedCall(tool, place, visit.order.lastSeq, ask, risk)
+    call.callId = callId
     if (visit.phase === 'closed') return visit.hasEnded ? this.refuse(call) : call.promise
     visit.open++
     visit.order.acted()
@@ -72,7 +89,13 @@ export class Gate {
       this.once.set(`${name}/${call.inputHash}`, call)
     }
     do {
-      call.occurrence = match.nextOccurrence(name, call.inputHash)
+      call.occurrence =
+        call.callId === null
+          ? match.nextOccurrence(name, call.inputHash)
+          : occurrenceOf(
+              call.callId,
+              match.nextOccurrence(name, `${call.inputHash}/${call.callId}`),
+            )
       call.key = callKey(name, call.inputHash, call.occurrence)
       // A record that a person gave to another place is not this call's any more.
     } while (match.entries.get(call.key)?.matched)
@@ -125,7 +148,7 @@ export class Gate {
         verifies: entry?.verifies ?? true,
         unknownAttempts: call.unknownBefore,
         keyWindow: expiresAt === null || clock.now() < expiresAt ? 'open' : 'closed',
-        callback: call.question === null ? 'none' : 'open',
+        callback: call.ask !== null || isHeld(record) ? 'open' : 'none',
       },
       unmatched: match.hasUnclaimed(),
       quiet,
@@ -135,6 +158,7 @@ export class Gate {
   }
 
   private carryOut(call: IssuedCall, said: Verdict): void {
+    const { visit } = this
     switch (said.do) {
       case 'obey':
         return this.obey(call)
@@ -146,7 +170,7 @@ export class Gate {
         return this.doubt(call, 'unknown')
       case 'wait_for_quiet':
         this.held.push(call)
-        return this.visit.order.arm()
+        return visit.order.arm()
       case 'wait_for_callback':
         return this.ask(call)
       case 'probe':
@@ -154,8 +178,9 @@ export class Gate {
       case 'record_probe':
         return this.dispatch.recordProbe(call)
       case 'dispatch':
-        if (call.question) return this.ask(call)
+        if (call.ask) return this.ask(call)
         if (call.replayClass === 'pure') return this.dispatch.pure(call)
+        if (visit.policy && !call.passed && call.record === null) return this.consult(call)
         return this.dispatch.attempt(call, null)
       case 'resend':
         if (triesSpent(call)) return this.doubt(call, 'unknown')
@@ -170,13 +195,85 @@ export class Gate {
     const { entry } = call
     if (entry?.ruling)
       return this.obeyAnswer(call, entry.settled, ruledRecord(entry, visit.clock.now()))
-    if (entry?.grant) return this.dispatch.attempt(call, entry.grant)
+    if (entry?.grant) return this.obeyGrant(call, entry, entry.grant)
     const ruling = visit.match.ruling(call.place)
     if (ruling?.settled) return this.obeyAnswer(call, ruling.settled, null)
     const send = visit.match.takeSend(call.place)
     if (send === null) return
-    if (call.question) this.ask(call, send.decision)
+    if (call.ask) this.ask(call, send.decision)
     else this.dispatch.attempt(call, send.decision)
+  }
+
+  /** One send is allowed: of what was recorded, or of what a person has put in its place. */
+  private obeyGrant(call: IssuedCall, entry: Entry, grant: Decision): void {
+    const { visit } = this
+    if (grant.kind !== 'approval') return this.dispatch.attempt(call, grant)
+    const send = () => {
+      call.passed = true
+      this.dispatch.attempt(call, grant)
+    }
+    const { input: schema } = call.tool.rules
+    if (grant.outcome !== 'edit' || grant.resultJson === null) return send()
+    const edited = JSON.parse(grant.resultJson)
+    const what = { code: 'INPUT_INVALID', subject: `edited input of ${call.tool.name}` } as const
+    visit.inflight++
+    Promise.resolve()
+      .then(() => (schema ? validate(schema, edited, what) : edited))
+      .then(
+        (valid) => {
+          visit.inflight--
+          call.editedJson = canonical(valid)
+          if (visit.phase === 'running') send()
+          visit.touch()
+        },
+        (error: Error) => {
+          visit.inflight--
+          entry.grant = null
+          this.unusable(call, error)
+          this.ask(call)
+        },
+      )
+  }
+
+  private unusable(call: IssuedCall, error: Error): void {
+    const data = { tool: call.tool.name, message: error.message }
+    this.visit.append({ events: [this.visit.event('decision_unusable', data)] })
+  }
+
+  /** Before a first send: run, ask a person, or refuse. What it said is on record. */
+  private consult(call: IssuedCall): void {
+    const { visit } = this
+    if (visit.policy === null) return
+    visit.inflight++
+    consult(visit.policy, visit, call).then(
+      (reading) => {
+        visit.inflight--
+        this.obeyPolicy(call, reading)
+        visit.touch()
+      },
+      (error) => {
+        visit.inflight--
+        this.deny(call, error)
+        visit.touch()
+      },
+    )
+  }
+
+  private obeyPolicy(call: IssuedCall, reading: RiskReading): void {
+    const { visit } = this
+    if (visit.phase !== 'running') return
+    const why = reading.do === 'refuse' ? reading.why : null
+    const { name: tool } = call.tool
+    const data = { tool, input_hash: call.inputHash, answer: reading.do, why }
+    visit.append({ events: [visit.event('gated', data)] })
+    if (reading.do === 'refuse') return this.dispatch.refuse(call, reading.why)
+    if (reading.do === 'ask') {
+      call.ask = askAbout(call, reading)
+      call.held = true
+      return this.ask(call)
+    }
+    call.passed = true
+    this.judge(call, false)
   }
 
   /** A person's result is checked like a tool's: one that does not fit is asked for again. */
@@ -187,20 +284,20 @@ export class Gate {
   ): void {
     const { visit } = this
     if (settled === null) return
-    const { output } = call.tool.rules
-    const accept = () => {
-      const externalId = settled.ok ? externalIdOf(call.tool, settled.value) : null
-      if (record) visit.append({ records: [{ ...record, externalId }] })
-      this.queue(call, settled, true)
+    const accept = (value: unknown) => {
+      const externalId = settled.ok ? externalIdOf(call.tool, value) : null
+      const resultJson = settled.ok && value !== undefined ? canonical(value) : null
+      if (record) visit.append({ records: [{ ...record, resultJson, externalId }] })
+      this.queue(call, { ...settled, value }, true)
     }
-    if (!settled.ok || output === null) return accept()
-    const what = { code: 'OUTPUT_INVALID', subject: `decided result of ${call.tool.name}` } as const
+    const check = settled.ok ? checkOf(call, settled.value) : null
+    if (check === null) return accept(settled.value)
     Promise.resolve()
-      .then(() => validate(output, settled.value, what))
+      .then(check)
       .then(accept, (error: Error) => {
-        const data = { tool: call.tool.name, message: error.message }
-        visit.append({ events: [visit.event('decision_unusable', data)] })
+        this.unusable(call, error)
         if (call.entry) call.entry.ruling = null
+        if (call.ask) return this.ask(call)
         const placed = visit.match.ruling(call.place)?.decision.reason
         const reason = call.entry?.verifies === false ? 'tampered' : 'unknown'
         this.doubt(call, call.entry ? reason : (placed ?? reason))
@@ -209,9 +306,18 @@ export class Gate {
 
   private ask(call: IssuedCall, send: Decision | null = null): void {
     const { visit } = this
-    const item = questionItem(visit, call)
+    // Held in an earlier execution: the item is there, or the policy has to say anew what it wants.
+    if (call.ask === null) {
+      const open = visit.openItemOf(call.subject)
+      if (open) return visit.wait(open, null)
+      if (visit.policy) return this.consult(call)
+      call.held = true
+      call.ask = askAbout(call, { do: 'ask', ask: {} })
+    }
+    const item = askItem(visit, call, call.ask)
     const old = known(visit, item)
     if (old?.state === 'open') return visit.wait(old, null)
+    visit.secure()
     const record = this.dispatch.intent(call)
     const asked = visit.event('asked', { item: item.itemId, title: item.title, queue: item.queue })
     const { generation, visit: number } = visit.run
@@ -313,4 +419,21 @@ export class Gate {
       .catch(() => {}) // the refusal itself does not depend on its event
     return call.promise
   }
+}
+
+/** What a person's answer is checked by: the tool's own schema, or that of an edit. */
+function checkOf(call: IssuedCall, value: unknown): (() => unknown) | null {
+  const { output } = call.tool.rules
+  const subject = `decided result of ${call.tool.name}`
+  const what = { code: 'OUTPUT_INVALID', subject } as const
+  if (output !== null) return () => Promise.resolve(validate(output, value, what)).then(() => value)
+  const schema = call.ask?.schema
+  const approval = value as { outcome?: string; data: unknown }
+  if (!schema || call.ask?.kind !== 'approval' || approval.outcome !== 'edit') return null
+  return async () => ({ ...approval, data: await validate(schema, approval.data, what) })
+}
+
+/** A host's id as a number: the same for every replay, and its repetitions apart. */
+function occurrenceOf(callId: string, nth: number): number {
+  return Number.parseInt(sha256(`${callId}\n${nth}`).slice(0, 12), 16)
 }

@@ -1,7 +1,7 @@
 // Owns: the idempotency keys of a visit: made once, holding still, each for one input.
 import { wellFormed } from '../model/canonical.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
-import type { CallRecord } from '../model/records.ts'
+import { type CallRecord, isHeld } from '../model/records.ts'
 import { isRecordedKey, type ToolRules } from '../model/tool.ts'
 import type { IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
@@ -12,6 +12,14 @@ type KeyFunction = NonNullable<ToolRules['idempotencyKey']>
  * The key to send with, or why there is none: it does not hold still, or stands for another input.
  */
 export type KeyFound = { key: string | null } | { refused: Error } | { conflict: true }
+
+/** Whether an earlier visit of the run may have used the key: nothing of it is loaded here. */
+export function mayBeUsed(visit: Visit, call: IssuedCall): boolean {
+  const { tool, record } = call
+  const fresh = record === null || isHeld(record)
+  const make = tool.rules.idempotencyKey
+  return fresh && make !== null && !isRecordedKey(make) && visit.run.visit > 1
+}
 
 export class Keys {
   private readonly visit: Visit
@@ -30,7 +38,7 @@ export class Keys {
   /** The recorded key whatever its function says now, or a new one. */
   find(call: IssuedCall): KeyFound {
     const make = call.tool.rules.idempotencyKey
-    if (call.record !== null) {
+    if (call.record !== null && !isHeld(call.record)) {
       this.noteMoved(call, call.record)
       return { key: call.record.idempotencyKey }
     }
@@ -42,7 +50,8 @@ export class Keys {
   }
 
   private stable(call: IssuedCall, make: KeyFunction): string | Error {
-    const keys = [0, 1].map(() => this.compute(call, make))
+    const input = call.editedJson ?? call.inputJson
+    const keys = [0, 1].map(() => this.compute(call, make, input))
     const [first] = keys
     if (first instanceof Error) return first
     if (typeof first === 'string' && first !== '' && first === keys[1]) return wellFormed(first)
@@ -58,18 +67,18 @@ export class Keys {
   private noteMoved(call: IssuedCall, record: CallRecord): void {
     const make = call.tool.rules.idempotencyKey
     if (make === null || record.idempotencyKey === null || isRecordedKey(make)) return
-    const now = this.compute(call, make)
+    const now = this.compute(call, make, record.inputJson ?? call.inputJson)
     if (now === record.idempotencyKey) return
     const is = now instanceof Error ? now.message : now
     const data = { tool: record.tool, was: record.idempotencyKey, is }
     this.visit.append({ events: [this.visit.event('key_moved', data)] })
   }
 
-  private compute(call: IssuedCall, make: KeyFunction): string | Error {
+  private compute(call: IssuedCall, make: KeyFunction, inputJson: string): string | Error {
     const { runId, node, visit } = this.visit.run
     const { occurrence } = call
     try {
-      return make(JSON.parse(call.inputJson), { runId, node, visit, occurrence })
+      return make(JSON.parse(inputJson), { runId, node, visit, occurrence })
     } catch (error) {
       const { message } = failureOf(error, 'failed')
       const says = `${call.tool.name}: idempotencyKey threw: ${message}`

@@ -1,5 +1,6 @@
 // Owns: which record answers which call, and which records nothing has claimed yet.
 // Does not own: when an answer is delivered (order.ts), nor what is done without one (gate.ts).
+import { isHeld } from '../model/records.ts'
 import type { Entry, Opening, PlaceRuling } from './entry.ts'
 import { placeKey } from './entry.ts'
 
@@ -97,9 +98,9 @@ export class Match {
   }
 }
 
+/** A call that was held and never sent has no effect that could be repeated. */
 function holdsUp(entry: Entry): boolean {
   const { record } = entry
-  return (
-    !entry.matched && !entry.retired && record.replayClass !== 'pure' && record.status !== 'failed'
-  )
+  if (entry.matched || entry.retired || isHeld(record)) return false
+  return record.replayClass !== 'pure' && record.status !== 'failed'
 }

@@ -1,45 +1,58 @@
 // The rows that an attempt leaves behind, made of the run, the call, and what was recorded before.
-import { type Attempt, attemptId, type CallRecord, checkpointId, keyOf } from '../model/records.ts'
+import { canonical } from '../model/canonical.ts'
+import { type Attempt, attemptId, type CallRecord, isHeld, keyOf } from '../model/records.ts'
 import { LiveCall } from './attempt.ts'
 import type { IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
 
 /** The record that precedes an attempt or a question; an earlier one keeps its identity. */
 export function intentRow(
-  { run, clock }: Visit,
+  visit: Visit,
   call: IssuedCall,
   idempotencyKey: string | null,
 ): CallRecord {
+  const { run, clock } = visit
   const old = call.record
   const now = clock.now()
   const ttl = call.tool.rules.keyTtlMs
+  const waits = call.ask !== null && !call.passed
   return {
     namespace: run.namespace,
     runId: run.runId,
     nodeId: old?.nodeId ?? run.node,
-    checkpointId: old?.checkpointId ?? checkpointId(run.version, run.generation, run.visit),
+    checkpointId: old?.checkpointId ?? visit.checkpointId,
     tool: call.tool.name,
     inputHash: old?.inputHash ?? call.inputHash,
     occurrence: old?.occurrence ?? call.occurrence,
     nth: old?.nth ?? call.place.nth,
     replayClass: call.replayClass,
     idempotencyKey,
-    expiresAt: old ? old.expiresAt : ttl === null || ttl === Infinity ? null : now + ttl,
+    expiresAt:
+      old && !isHeld(old) ? old.expiresAt : ttl === null || ttl === Infinity ? null : now + ttl,
     status: 'pending',
     seq: null,
     after: old?.after ?? call.after,
-    inputJson: old?.inputJson ?? call.inputJson,
+    inputJson: call.editedJson ?? old?.inputJson ?? shownJson(call) ?? call.inputJson,
     resultJson: null,
+    resultDigest: null,
+    usageJson: null,
     externalId: null,
     errorJson: null,
     unresolved: false,
-    attempt: (old?.attempt ?? 0) + (call.question ? 0 : 1),
+    attempt: (old?.attempt ?? 0) + (waits ? 0 : 1),
     fence: run.fence,
     workerId: run.workerId ?? '',
     spanId: clock.uuid().replaceAll('-', '').slice(0, 16),
     createdAt: old?.createdAt ?? now,
     settledAt: null,
   }
+}
+
+/** What a person was shown is kept with the question: an answer is about that and nothing else. */
+function shownJson({ ask, held }: IssuedCall): string | null {
+  if (ask === null || held) return null
+  const { title, data, queue } = ask
+  return canonical({ title, data, queue })
 }
 
 export function attemptRow({ run, clock }: Visit, call: IssuedCall, record: CallRecord): Attempt {

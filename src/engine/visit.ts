@@ -8,13 +8,26 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
-import { type Event, eventOf, type Item, keyOf, type Run } from '../model/records.ts'
+import * as limits from '../model/limits.ts'
+import {
+  checkpointId,
+  type Event,
+  eventOf,
+  type Item,
+  keyOf,
+  type Run,
+  type StopRequest,
+  type Subject,
+} from '../model/records.ts'
+import type { RiskPolicy } from '../model/risk.ts'
 import type { RunState } from '../model/run-state.ts'
-import type { Changes, Loaded, RunChange, Store } from '../store/store.ts'
+import type { Changes, CommitResult, LoadAt, Loaded, RunChange, Store } from '../store/store.ts'
 import type { RunLog } from './committer.ts'
 import { type Opening, openEntries } from './entry.ts'
 import { Match } from './match.ts'
 import { Order } from './order.ts'
+import type { RateLimits } from './rate-limit.ts'
+import type { Trail } from './trail.ts'
 
 export interface Lease {
   /** Whether the lease is still ours by the monotonic clock, without asking anybody (D2). */
@@ -24,15 +37,29 @@ export interface Lease {
 export interface VisitOptions {
   readonly store: Store
   readonly clock: Clock
-  readonly graph: Graph
+  /** Null in a scope: its host says what is called. */
+  readonly graph: Graph | null
   readonly loaded: Loaded
   readonly log: RunLog
   readonly lease: Lease
   readonly settleMs: number
+  readonly limits: RateLimits
+  readonly policy: RiskPolicy | null
+  readonly trail: Trail | null
+  readonly scope?: NonNullable<LoadAt['scope']>
 }
 
-/** `arrived`: something came in while it parked, so the run is to be loaded and executed again. */
-export type VisitEnd = 'ended' | 'parked' | 'released' | 'arrived' | 'lost'
+/**
+ * `arrived`: something came in while it parked, so the run is to be loaded and executed again.
+ * `moved`: the run stands at its next visit.
+ */
+export type VisitEnd = 'ended' | 'parked' | 'released' | 'arrived' | 'lost' | 'moved'
+
+/** How a node's function ended, as it is to be recorded. */
+export type NodeOutcome =
+  | { readonly kind: 'done'; readonly outputJson: string | null }
+  | { readonly kind: 'go'; readonly node: string; readonly state: unknown }
+  | { readonly kind: 'failed'; readonly error: unknown }
 
 /** The visit that the code being run belongs to, for rejections that nobody awaits. */
 export const currentVisit = new AsyncLocalStorage<Visit>()
@@ -40,7 +67,12 @@ export const currentVisit = new AsyncLocalStorage<Visit>()
 export class Visit {
   readonly store: Store
   readonly clock: Clock
-  readonly graph: Graph
+  readonly graph: Graph | null
+  readonly limits: RateLimits
+  readonly policy: RiskPolicy | null
+  readonly checkpointId: string
+  /** Where the store finds what belongs to this visit, wherever the run is by then. */
+  readonly at: LoadAt
   readonly run: Run
   readonly loaded: Loaded
   readonly log: RunLog
@@ -66,13 +98,15 @@ export class Visit {
   hasEnded = false
   readonly done: Promise<VisitEnd>
   private seq: number
-  private readonly doubts: Item[] = []
-  private readonly waits: Item[] = []
-  private returned: { ok: boolean; value: unknown } | null = null
+  protected readonly doubts: Item[] = []
+  protected readonly waits: Item[] = []
+  private readonly trail: Trail | null
+  private returned: NodeOutcome | null = null
   private draining = false
+  private stopping: { request: StopRequest; arrivals: number } | null = null
   private flushSoon = false
   private turnDue = false
-  private finish: (end: VisitEnd) => void = () => {}
+  protected finish: (end: VisitEnd) => void = () => {}
 
   constructor(options: VisitOptions) {
     this.store = options.store
@@ -82,6 +116,12 @@ export class Visit {
     this.run = options.loaded.run
     this.log = options.log
     this.lease = options.lease
+    this.limits = options.limits
+    this.policy = options.policy
+    this.trail = options.trail
+    const { version, generation, visit } = this.run
+    this.checkpointId = options.scope?.checkpointId ?? checkpointId(version, generation, visit)
+    this.at = { visit, ...(options.scope ? { scope: options.scope } : {}) }
     this.opening = openEntries(options.loaded, options.clock)
     this.seq = this.opening.seq
     this.match = new Match(this.opening)
@@ -96,7 +136,8 @@ export class Visit {
     this.done = new Promise((resolve) => {
       this.finish = resolve
     })
-    this.log.onLost = () => this.close('lost')
+    const forget = this.log.onLost(() => this.close('lost'))
+    void this.done.then(forget)
     const { records = [], decisions = [], evidence = [] } = this.opening.changes
     const items = this.closeItems('its call is settled', (item) => this.isSettled(item))
     if (records.length + decisions.length + evidence.length + items.length > 0) {
@@ -108,6 +149,26 @@ export class Visit {
   private isSettled({ reason, body: { subject } }: Item): boolean {
     if (reason !== 'unknown' || subject === null) return false
     return this.opening.entries.get(keyOf(subject))?.settled != null
+  }
+
+  /** Before anything that is not pure: the checkpoint of this visit, if it was skipped so far. */
+  secure(): void {
+    const changes = this.trail?.due() ?? null
+    if (changes) this.append(changes)
+  }
+
+  /** A pure record of a visit whose checkpoint was skipped: the next holder must look for it. */
+  reach(): void {
+    const changes = this.trail?.reached() ?? null
+    if (changes) this.append(changes)
+  }
+
+  /** What waits for a person about this very call since an earlier execution. */
+  openItemOf({ tool, inputHash, occurrence }: Subject): Item | null {
+    const key = keyOf({ tool, inputHash, occurrence })
+    const isIt = ({ kind, state, body: { subject } }: Item) =>
+      kind === 'approval' && state === 'open' && subject !== null && keyOf(subject) === key
+    return this.loaded.items.find(isIt) ?? null
   }
 
   nextSeq(): number {
@@ -145,8 +206,8 @@ export class Visit {
   }
 
   /** The node's function has ended. Its calls may not have. */
-  nodeEnded(end: { ok: boolean; value: unknown }): void {
-    this.returned = end
+  nodeEnded(outcome: NodeOutcome): void {
+    this.returned = outcome
     this.touch()
   }
 
@@ -164,6 +225,25 @@ export class Visit {
     this.touch({ flush: true })
   }
 
+  /** The run itself is before a person: nothing of it is executed. */
+  doubtRun(item: Item): void {
+    const old = this.loaded.items.find((known) => known.itemId === item.itemId)
+    const { itemId, reason, title } = item
+    const event = this.event('doubt', { item: itemId, reason, title })
+    this.doubt(old ?? item, old ? {} : { items: [item], events: [event] })
+  }
+
+  /** Calls that were failed without knowledge since the run was loaded. */
+  newlyUnresolved(): { tool: string; inputHash: string }[] {
+    const known = new Set(this.loaded.unresolved.map((row) => `${row.tool}/${row.inputHash}`))
+    return [...this.opening.unresolved]
+      .filter((key) => !known.has(key))
+      .map((key) => ({
+        tool: key.slice(0, key.indexOf('/')),
+        inputHash: key.slice(key.indexOf('/') + 1),
+      }))
+  }
+
   /** A person is asked; other branches go on, and the visit parks when all of them wait. */
   wait(item: Item, changes: Changes | null): void {
     this.waits.push(item)
@@ -179,6 +259,14 @@ export class Visit {
     this.touch()
   }
 
+  /** Somebody wants the run to stop: as a drain, into the state that was asked for. */
+  stopFor(request: StopRequest, arrivals: number): void {
+    if (this.phase === 'closed') return
+    this.stopping = { request, arrivals }
+    this.stop()
+    this.touch()
+  }
+
   private stop(): void {
     this.phase = 'parking'
     this.order.close()
@@ -186,7 +274,10 @@ export class Visit {
 
   private check(): void {
     if (this.phase === 'parking') {
-      if (this.inflight === 0) this.settle(this.park())
+      if (this.inflight === 0) {
+        this.phase = 'closed'
+        this.settle(this.stopping ? this.endStopped(this.stopping) : this.park())
+      }
       return
     }
     if (this.phase !== 'running') return
@@ -198,6 +289,7 @@ export class Visit {
     const busy = this.inflight + this.resting > 0 || this.wantsQuiet() || !this.order.isEmpty()
     if (this.waits.length > 0 && !busy) {
       this.stop()
+      this.phase = 'closed'
       this.settle(this.park())
     }
   }
@@ -207,11 +299,15 @@ export class Visit {
     ending.catch((error) => this.log.lose(error))
   }
 
-  private async park(): Promise<void> {
-    this.phase = 'closed'
+  protected async park(): Promise<void> {
     // A drained run may have other work: whoever takes it next will see, and park it if not.
     const waits = this.draining ? [] : this.waits
     const items = this.doubts.length > 0 ? this.doubts : waits
+    // All branches wait: a held call that none of them asks for any more has another input now.
+    const moot =
+      items === waits && waits.length > 0
+        ? this.closeItems('its input has changed', (item) => !isWaiting(waits, item))
+        : []
     const [first] = items
     if (first === undefined) {
       const result = await this.log.end(
@@ -222,29 +318,54 @@ export class Visit {
     }
     const waitingFor = {
       kind: first.kind,
-      items: items.map((item) => item.itemId),
+      items: items.slice(0, limits.waitingItemsMax).map((item) => item.itemId),
       since: this.clock.now(),
       queue: first.queue,
     }
     const result = await this.log.end(
       { state: 'waiting_human', waitingFor, release: true },
-      { events: [this.moved('waiting_human', first.title)] },
+      { events: [this.moved('waiting_human', first.title)], items: moot },
       this.run.arrivals,
     )
-    this.finish(result === 'done' ? 'parked' : result === 'arrived' ? 'arrived' : 'lost')
+    this.finishAfter(result, 'parked')
   }
 
-  private async end(returned: { ok: boolean; value: unknown }): Promise<void> {
+  /** The transition that was asked for, unless something else has arrived meanwhile (I10). */
+  private async endStopped(stopping: { request: StopRequest; arrivals: number }): Promise<void> {
+    const { to, by, why } = stopping.request
+    const made = [...this.doubts, ...this.waits].filter((item) => item.state === 'open')
+    const open = [...this.loaded.items.filter((item) => item.state === 'open'), ...made]
+    const unique = [...new Map(open.map((item) => [item.itemId, item])).values()]
+    const closedBy = `the run was cancelled by ${by}`
+    const items = to === 'cancelled' ? unique.map((item) => this.closed(item, closedBy)) : []
+    const waitingFor =
+      to === 'cancelled'
+        ? null
+        : { kind: 'operator' as const, items: [], since: this.clock.now(), queue: '' }
+    const result = await this.log.end(
+      { state: to, waitingFor, release: true, progress: true },
+      { items, events: [this.moved(to, `${to} by ${by}: ${why}`)] },
+      stopping.arrivals,
+    )
+    this.finishAfter(result, 'parked')
+  }
+
+  private finishAfter(result: CommitResult, end: VisitEnd): void {
+    this.finish(result === 'done' ? end : result === 'arrived' ? 'arrived' : 'lost')
+  }
+
+  private async end(returned: NodeOutcome): Promise<void> {
     this.phase = 'closed'
     this.hasEnded = true
     this.order.close()
+    if (returned.kind === 'go' && this.unhandled.size === 0) return this.move(returned)
     const [unhandled] = this.unhandled.values()
-    const failed = !returned.ok || this.unhandled.size > 0
-    const error = returned.ok ? unhandled : returned.value
+    const failed = returned.kind === 'failed' || this.unhandled.size > 0
+    const error = returned.kind === 'failed' ? returned.error : unhandled
     const state = failed ? 'failed' : 'completed'
     const change: RunChange = failed
       ? { state, errorJson: JSON.stringify(failureOf(error, 'failed')) }
-      : { state, outputJson: returned.value as string | null }
+      : { state, outputJson: returned.kind === 'done' ? returned.outputJson : null }
     const why = failed ? failureOf(error, 'failed').message : 'its node returned'
     const items = this.closeItems(`the run is ${state}`)
     // An item that is decided at this moment must not be closed over the decision.
@@ -254,26 +375,43 @@ export class Visit {
       { events: [this.moved(state, why)], items },
       arrivalsSeen,
     )
-    this.finish(result === 'done' ? 'ended' : result === 'arrived' ? 'arrived' : 'lost')
+    this.finishAfter(result, 'ended')
+  }
+
+  /** To the next visit: its checkpoint is written with what this one left, nobody waits for it. */
+  private async move({ node, state }: NodeOutcome & { kind: 'go' }): Promise<void> {
+    const changes = this.trail?.move(node, state) ?? null
+    const items = this.closeItems(`the run went on to ${node}`)
+    if (items.length > 0) {
+      // An item that is decided at this moment must not be closed over the decision.
+      const { run = {}, ...rows } = changes ?? this.trail?.due() ?? {}
+      const result = await this.log.end(run, { ...rows, items }, this.run.arrivals)
+      return this.finishAfter(result, 'moved')
+    }
+    if (changes) {
+      this.append(changes)
+      this.log.flush()
+    }
+    this.finish('moved')
   }
 
   /** Fails the run by a person's decision, without executing anything. */
   async abandon(by: string, why: string): Promise<VisitEnd> {
     const message = `abandoned by ${by}: ${why}`
-    this.settle(this.end({ ok: false, value: new CounterfoilError('RUN_ABANDONED', message) }))
+    const error = new CounterfoilError('RUN_ABANDONED', message)
+    this.settle(this.end({ kind: 'failed', error }))
     return this.done
   }
 
   private closeItems(closedBy: string, which: (item: Item) => boolean = () => true): Item[] {
     return this.loaded.items
       .filter((item) => item.state === 'open' && which(item))
-      .map((item) => ({
-        ...item,
-        state: 'closed',
-        version: item.version + 1,
-        closedAt: this.clock.now(),
-        closedBy,
-      }))
+      .map((item) => this.closed(item, closedBy))
+  }
+
+  private closed(item: Item, closedBy: string): Item {
+    const version = item.version + 1
+    return { ...item, state: 'closed', version, closedAt: this.clock.now(), closedBy }
   }
 
   private moved(to: RunState, cause: string): Event {
@@ -285,4 +423,8 @@ export class Visit {
     this.order.close()
     this.finish(end)
   }
+}
+
+function isWaiting(waits: readonly Item[], item: Item): boolean {
+  return item.kind !== 'approval' || waits.some((wait) => wait.itemId === item.itemId)
 }

@@ -37,9 +37,9 @@ export function canonical(value: unknown): string {
   }
 }
 
-/** SHA-256 of the UTF-8 bytes of a text, in hex. */
-export function sha256(text: string): string {
-  return hash('sha256', text)
+/** SHA-256 of the UTF-8 bytes of a text, in hex unless told. */
+export function sha256(text: string, encoding: 'hex' | 'base64url' = 'hex'): string {
+  return hash('sha256', text, encoding)
 }
 
 /**
@@ -70,8 +70,8 @@ function freezeDeep(root: unknown): unknown {
   return root
 }
 
-// An object, or an array (`keys` is undefined), whose members are being written.
-interface Frame {
+/** An object, or an array (`keys` is undefined), whose members are being written. */
+export interface Frame {
   readonly holder: object
   readonly keys: readonly string[] | undefined
   readonly length: number
@@ -89,11 +89,16 @@ const scanDepth = 16
 // A path is for reading: of a longer one only the two ends are shown.
 const pathDepthMax = 64
 
-// The way from the root to the value in work. Cycles are found on it, and the paths of refusals.
-class Walk {
+/** The way from the root to the value in work. Cycles are found on it, and paths of refusals. */
+export class Walk {
   top: Frame | undefined
+  readonly #root: string
   readonly #open: Frame[] = []
   readonly #deep = new Set<object>()
+
+  constructor(root = '$') {
+    this.#root = root
+  }
 
   // Begins an object or array; gives the text that opens it.
   enter(holder: object): string {
@@ -168,7 +173,7 @@ class Walk {
   #path(depth: number): string {
     const steps = this.#open.slice(0, depth).map((f) => segment(f.keys?.[f.at] ?? f.at))
     if (depth > pathDepthMax) steps.splice(pathDepthMax / 2, depth - pathDepthMax, '…')
-    return `$${steps.join('')}`
+    return this.#root + steps.join('')
   }
 
   #refuse(offence: Offence, tail = ''): never {
@@ -187,7 +192,7 @@ function quote(text: string): string | undefined {
 }
 
 // In Node since 20; the types of this TypeScript target do not have it yet.
-function isWellFormed(text: string): boolean {
+export function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
 }
 

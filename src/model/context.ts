@@ -1,5 +1,7 @@
 // What node code is given. Types only: the engine makes the values.
-import type { ClassRules, RetryPolicy, Tool } from './tool.ts'
+import type { NodeEnd } from './node.ts'
+import type { Frozen, Schema } from './schema.ts'
+import type { Beat, ClassRules, Metadata, RetryPolicy, Tool } from './tool.ts'
 
 /** The promise of a call's result. `replayed` is known once it has settled. */
 export interface Call<T> extends Promise<T> {
@@ -21,13 +23,64 @@ export interface Question {
   queue?: string
 }
 
-export type StepSpec<In, Out> = ClassRules<In, Out> & {
-  name: string
-  input?: In
-  timeoutMs?: number
-  retry?: RetryPolicy
-  externalId?: (result: Out) => string
+/** What a person is asked to approve. */
+export interface ApprovalRequest<D = unknown> {
+  title: string
+  /** Plain data, exactly what the person sees: the approval is bound to it. */
+  data?: D
+  queue?: string
+  /** What an edit must fit. */
+  schema?: Schema
+  /** Who may decide; anybody, unless told. */
+  deciders?: readonly string[]
+  /** How long the decision may take. */
+  slaMs?: number
 }
+
+/** What a person decided about `ctx.approval`. */
+export interface Approval<D = unknown> {
+  /** True for approve and edit. */
+  readonly approved: boolean
+  readonly outcome: 'approve' | 'edit' | 'reject' | 'respond'
+  /** What was approved: the edit, or what was shown. */
+  readonly data: D
+  /** What was said instead of a decision (respond). */
+  readonly answer: unknown
+  readonly by: string
+  readonly reason: string
+  readonly at: number
+  readonly itemId: string
+  /** The decision as a message for the run's history and the model's context (E4). */
+  readonly message: DecisionMessage
+}
+
+export interface DecisionMessage {
+  readonly role: 'human'
+  readonly kind: 'decision'
+  readonly item: string
+  readonly outcome: string
+  readonly by: string
+  readonly reason: string
+  readonly at: number
+  readonly content: unknown
+}
+
+/** What is known of one call, for the policy that asks people. */
+export interface CallOptions {
+  /** How sure the agent is, from 0 to 1. */
+  confidence?: number
+  /** Instead of what the tool's `amount` makes of the input. */
+  amount?: number
+}
+
+export type StepSpec<In, Out> = ClassRules<In, Out> &
+  Metadata<Out> & {
+    name: string
+    input?: In
+    timeoutMs?: number
+    retry?: RetryPolicy
+    externalId?: (result: Out) => string
+  }
 
 /** The context of one visit. `T` is the union of the tools that the graph declares. */
 export interface Context<T extends Tool = Tool> {
@@ -37,7 +90,8 @@ export interface Context<T extends Tool = Tool> {
   /** Calls a declared tool; answered from the ledger when the call has a receipt. */
   call<const C extends T>(
     tool: C,
-    input: C extends Tool<infer In, unknown> ? In : never,
+    input: C extends Tool<infer In, unknown> ? Frozen<In> : never,
+    options?: CallOptions,
   ): Call<C extends Tool<infer _In, infer Out> ? Out : never>
   /** An inline tool: the same rules as `call`, for a function that is used in one place. */
   step<In, Out>(
@@ -54,4 +108,28 @@ export interface Context<T extends Tool = Tool> {
   log(message: string, data?: unknown): void
   /** Asks a person and waits without holding a worker. */
   ask<A = unknown>(question: Question): Call<Answer<A>>
+  /** Asks a person to approve exactly what is shown, and waits without holding a worker. */
+  approval<D>(
+    request: ApprovalRequest<Frozen<NoInfer<D>>> & { schema: Schema<unknown, D> },
+  ): Call<Approval<D>>
+  approval<D>(request: ApprovalRequest<D> & { schema?: never }): Call<Approval<D>>
+  /** The model's context, made by the graph's `assembleContext` from the run's document. */
+  context(): Call<unknown>
+  /** Shows in the run's history which part of its work begins. */
+  beat(name: Beat, data?: unknown): void
+}
+
+/** What a graph's nodes are given besides: the ways to end. */
+export interface NodeContext<
+  T extends Tool = Tool,
+  N extends string = string,
+  Patch = Record<string, unknown>,
+  Out = unknown,
+> extends Context<T> {
+  /** The run goes on at that node. `patch` is merged shallowly; a key set to undefined goes. */
+  go(node: N, patch?: Patch): NodeEnd
+  /** The run has completed. */
+  done(...output: undefined extends Out ? [output?: Out] : [output: Out]): NodeEnd
+  /** The run has failed. */
+  fail(message: string, details?: unknown): NodeEnd
 }

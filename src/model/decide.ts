@@ -13,6 +13,7 @@ import {
   type Evidence,
   eventOf,
   type Item,
+  isAsked,
   keyOf,
   type Outcome,
   type Run,
@@ -64,11 +65,19 @@ const doubtOutcomes: Record<DoubtReason, readonly Outcome[]> = {
   drift: ['use_record', 'send', 'retire_record', 'fail', 'abandon'],
   unresolved: ['happened', 'send', 'fail', 'abandon'],
   key_conflict: ['happened', 'fail', 'abandon'],
+  checkpoint: ['pin', 'abandon'],
+  failed: ['send', 'happened', 'fail'],
 }
 
 /** The outcomes that an item can be decided with. */
 export function outcomesOf(item: Item): readonly Outcome[] {
   if (item.kind === 'question') return ['respond', 'fail', 'abandon']
+  if (item.kind === 'approval') {
+    const held = !isAsked(item.body.subject?.tool ?? '')
+    return held
+      ? ['approve', 'edit', 'reject', 'abandon']
+      : ['approve', 'edit', 'reject', 'respond', 'abandon']
+  }
   if (item.reason === 'drift' && item.body.subject === null) return ['retire_record', 'abandon']
   return item.reason ? doubtOutcomes[item.reason] : []
 }
@@ -91,6 +100,7 @@ export function decide(
   const same = now.decisions.find((old) => old.itemId === itemId && isSame(old, decision))
   if (same) return { changes: null, decision: same }
   checkOpen(item, request)
+  checkDecider(item, request)
   checkUnsettled(now, item)
   checkAttempts(now, item, request, made.at)
   return { changes: changesOf(now, item, decision), decision }
@@ -120,6 +130,7 @@ function decisionOf(
     outcome: request.outcome,
     record: recordOf(item, request),
     resultJson: request.result === undefined ? null : canonical(request.result),
+    shownHash: item.body.approval?.shownHash ?? null,
     by: wellFormed(request.by),
     why: wellFormed(request.reason),
     evidence: request.evidence === undefined ? null : wellFormed(request.evidence),
@@ -221,9 +232,28 @@ function checkOutcome(item: Item, request: DecideRequest): void {
         `choose ${allowed.join(', ')}`,
     )
   }
-  if (request.outcome === 'respond' && request.result === undefined) {
-    throw error('DECISION_INVALID', 'respond needs `result`: the answer')
+  const needs = needsResult[request.outcome]
+  if (needs && request.result === undefined) {
+    throw error('DECISION_INVALID', `${request.outcome} needs \`result\`: ${needs}`)
   }
+  if (takesNone.includes(request.outcome) && request.result !== undefined) {
+    throw error('DECISION_INVALID', `\`result\` has no meaning for ${request.outcome}`)
+  }
+}
+
+const needsResult: Partial<Record<Outcome, string>> = {
+  respond: 'the answer',
+  edit: 'what is to be sent instead',
+}
+const takesNone: readonly Outcome[] = ['approve', 'reject', 'pin']
+
+function checkDecider(item: Item, { by }: DecideRequest): void {
+  const deciders = item.body.approval?.deciders ?? null
+  if (deciders === null || deciders.includes(by)) return
+  throw error(
+    'DECISION_FORBIDDEN',
+    `${by} may not decide item ${item.itemId}: it is for ${deciders.join(', ')}`,
+  )
 }
 
 function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: number): void {
@@ -276,7 +306,8 @@ function changesOf(now: DecideView, item: Item, decision: Decision): DecideChang
     events: [eventOf(run, at, 'decided', { item: item.itemId, outcome, by, why })],
     run: { arrive: true },
   }
-  if (run.state !== 'waiting_human') return changes
+  const abandons = outcome === 'abandon' && run.state === 'paused'
+  if (run.state !== 'waiting_human' && !abandons) return changes
   if (outcome !== 'abandon') {
     changes.run = { arrive: true, state: 'pending', waitingFor: null }
     changes.events.push(moved(run, at, 'pending', `${by} decided: ${outcome}`))

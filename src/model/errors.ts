@@ -96,15 +96,38 @@ export interface CallData {
 /** An unsafe call without a receipt: never sent again by the machine, put before a person. */
 export class ReplayUnsafeError extends CounterfoilError {
   readonly call: CallData
+  /** What waits in the inbox. */
+  readonly itemId: string | null
 
-  constructor(call: CallData) {
+  constructor(call: CallData, item: ItemData | null = null) {
+    const known = item === null || item.reason === 'unknown'
     super(
       'REPLAY_UNSAFE',
-      `${call.tool} was dispatched (attempt ${call.attempt}) and nobody knows whether it ` +
-        'happened; a person has to decide',
-      { details: { call } },
+      known
+        ? `${call.tool} was dispatched (attempt ${call.attempt}) and nobody knows whether it ` +
+            'happened; a person has to decide'
+        : `${item.title}: a person has to decide (${item.reason})`,
+      { details: { call, ...(item ? { item } : {}) } },
     )
     this.call = call
+    this.itemId = item?.itemId ?? null
+  }
+}
+
+export interface ItemData {
+  itemId: string
+  title: string
+  reason: string
+}
+
+/** Somebody else has the scope open, in this process or another. */
+export class ScopeHeldError extends CounterfoilError {
+  constructor(ids: { workflowId: string; nodeId?: string; checkpointId?: string }) {
+    const where = ids.nodeId === undefined ? '' : ` at ${ids.nodeId}, ${ids.checkpointId}`
+    super('SCOPE_HELD', `${ids.workflowId}${where} is open elsewhere; close it there, or wait`, {
+      retryable: true,
+      details: { ...ids },
+    })
   }
 }
 

@@ -45,3 +45,9 @@ export const pageSizeMax = 500
 
 /** Commits of different runs in one transaction; more only makes each of them wait. */
 export const batchMax = 256
+
+/** Ids in a run's `waiting_for`: its row stays small however many branches wait. */
+export const waitingItemsMax = 100
+
+/** A text longer than this (UTF-8) lies in a blob, and its row holds the digest (B7). */
+export const blobBytesMin = 65_536

@@ -18,10 +18,16 @@ export interface Run extends RunRef {
   readonly generation: number
   /** Grows with every arrival at a node. */
   readonly visit: number
+  /** The highest visit that a record may belong to: beyond `visit` where checkpoints are skipped. */
+  readonly reached: number
   readonly inputHash: string
   readonly outputJson: string | null
+  /** Where a large output lies instead (B7). */
+  readonly outputDigest: string | null
   readonly errorJson: string | null
   readonly waitingFor: WaitingFor | null
+  /** What somebody has asked of the worker that holds the run. */
+  readonly stop: StopRequest | null
   readonly fence: number
   readonly workerId: string | null
   /** Raised under the row's lock by everything that may wake the run (I10). */
@@ -36,10 +42,19 @@ export interface Run extends RunRef {
 }
 
 export interface WaitingFor {
-  readonly kind: 'doubt' | 'question'
+  /** `host`: the foreign runtime that opens the run's scopes. `operator`: whoever paused it. */
+  readonly kind: ItemKind | 'operator' | 'host'
+  /** The first of them, at most `waitingItemsMax`. */
   readonly items: readonly string[]
   readonly since: number
   readonly queue: string
+}
+
+export interface StopRequest {
+  readonly to: 'paused' | 'cancelled'
+  readonly by: string
+  readonly why: string
+  readonly at: number
 }
 
 export type CallStatus = 'pending' | 'committed' | 'failed' | 'in_doubt'
@@ -65,8 +80,12 @@ export interface CallRecord extends RunRef {
   /** Kept for calls that are not pure: a person may have to look at it. */
   readonly inputJson: string | null
   readonly resultJson: string | null
+  /** Where a large result lies instead (B7). */
+  readonly resultDigest: string | null
   readonly externalId: string | null
   readonly errorJson: string | null
+  /** What the call has cost, if its tool can tell: tokens and money. */
+  readonly usageJson: string | null
   /** Failed by a person without knowledge: the same call again goes to a person. */
   readonly unresolved: boolean
   readonly attempt: number
@@ -97,14 +116,23 @@ export interface Evidence extends RunRef {
   readonly attemptId: string
   readonly outcome: AttemptOutcome
   readonly resultJson: string | null
+  readonly resultDigest: string | null
   readonly externalId: string | null
   readonly errorJson: string | null
   readonly at: number
   readonly seq: number | null
 }
 
-export type ItemKind = 'doubt' | 'question'
-export type DoubtReason = 'unknown' | 'drift' | 'tampered' | 'unresolved' | 'key_conflict'
+export type ItemKind = 'doubt' | 'question' | 'approval'
+/** `failed`: the fate of a failed call when its run is tried again. */
+export type DoubtReason =
+  | 'unknown'
+  | 'drift'
+  | 'tampered'
+  | 'unresolved'
+  | 'key_conflict'
+  | 'checkpoint'
+  | 'failed'
 
 /** What waits for a person. */
 export interface Item extends RunRef {
@@ -117,6 +145,8 @@ export interface Item extends RunRef {
   readonly title: string
   readonly generation: number
   readonly visit: number
+  /** When it should have been decided (its SLA). */
+  readonly dueAt: number | null
   readonly body: ItemBody
   readonly createdAt: number
   readonly closedAt: number | null
@@ -136,6 +166,8 @@ export interface ItemBody {
   /** Null when the node ended and left records behind. */
   readonly subject: Subject | null
   readonly node: string
+  /** The ids that a foreign runtime gave to the visit; null for a graph's. */
+  readonly scope: { readonly nodeId: string; readonly checkpointId: string } | null
   readonly input: unknown
   readonly attempt: number
   readonly idempotencyKey: string | null
@@ -143,8 +175,29 @@ export interface ItemBody {
   readonly unmatched: readonly UnmatchedCall[]
   readonly error: { code: string; message: string } | null
   readonly probe: string | null
-  /** Questions: what was shown. */
+  /** Questions and approvals: what was shown. */
   readonly data: unknown
+  readonly approval: ApprovalBody | null
+  /** A damaged checkpoint: what is wrong, and which earlier ones are good. */
+  readonly damage: Damage | null
+}
+
+export interface ApprovalBody {
+  /** SHA-256 of the canonical form of what was shown: a decision is bound to it. */
+  readonly shownHash: string
+  /** Who may decide; null for anybody. */
+  readonly deciders: readonly string[] | null
+  /** JSON Schema of an edit, if the schema's library can tell. */
+  readonly schema: unknown
+  /** Why it was asked, for a call that the risk policy held. */
+  readonly why: string | null
+}
+
+export interface Damage {
+  readonly why: string
+  readonly visit: number
+  /** Visits whose checkpoint can be pinned, newest first. */
+  readonly good: readonly number[]
 }
 
 export interface UnmatchedCall extends Subject {
@@ -162,6 +215,10 @@ export const outcomes = [
   'send',
   'retire_record',
   'respond',
+  'approve',
+  'edit',
+  'reject',
+  'pin',
 ] as const
 export type Outcome = (typeof outcomes)[number]
 
@@ -178,6 +235,8 @@ export interface Decision extends RunRef {
   /** use_record and retire_record: the record that is meant. */
   readonly record: Subject | null
   readonly resultJson: string | null
+  /** Approvals: the hash of what was shown to whoever decided. */
+  readonly shownHash: string | null
   readonly by: string
   readonly why: string
   readonly evidence: string | null
@@ -199,8 +258,15 @@ export interface Checkpoint extends RunRef {
   readonly node: string
   readonly version: string
   readonly schemaVersion: number
-  readonly kind: 'base'
+  /** A base holds the whole state, a delta what changed since the row before it. */
+  readonly kind: 'base' | 'delta'
+  /** The visit of the base it builds on: a base's own. */
+  readonly baseVisit: number
+  /** The digest that a base follows; null for the first, and for deltas: the row before it. */
+  readonly previous: string | null
   readonly bodyJson: string
+  /** Where a large body lies instead (B7). */
+  readonly bodyDigest: string | null
   readonly digest: string
   readonly createdAt: number
 }
@@ -211,6 +277,19 @@ export interface Event extends RunRef {
   readonly generation: number
   readonly visit: number
   readonly data: Readonly<Record<string, unknown>>
+}
+
+/** Records of what a person is asked by the node itself, as against calls that are held for one. */
+export const askTools = ['counterfoil.ask', 'counterfoil.approval'] as const
+
+export function isAsked(tool: string): boolean {
+  return (askTools as readonly string[]).includes(tool)
+}
+
+/** Held before a person by the risk policy, and never sent. */
+export function isHeld(record: CallRecord): boolean {
+  const open = record.status === 'pending' && record.attempt === 0
+  return open && record.replayClass !== 'pure' && !isAsked(record.tool)
 }
 
 /** `version#generation#visit`. */

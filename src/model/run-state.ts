@@ -28,7 +28,7 @@ export const transitions: Readonly<Record<RunState, readonly RunState[]>> = {
   ],
   waiting_tool: ['pending', 'paused', 'failed', 'cancelled'],
   waiting_human: ['pending', 'paused', 'failed', 'cancelled'],
-  paused: ['pending', 'cancelled'],
+  paused: ['pending', 'failed', 'cancelled'],
   completed: [],
   failed: ['pending'],
   cancelled: [],

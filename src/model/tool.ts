@@ -7,6 +7,28 @@ import { type InputOf, isSchema, type OutputOf, type Schema } from './schema.ts'
 export const replayClasses = ['pure', 'idempotent_with_key', 'unsafe_on_replay'] as const
 export type ReplayClass = (typeof replayClasses)[number]
 
+export const blastRadii = ['none', 'local', 'external', 'money'] as const
+/** How far the effect of a call reaches, for the policy that asks people (E6). */
+export type BlastRadius = (typeof blastRadii)[number]
+
+export const beats = ['plan', 'context', 'reason', 'act', 'observe', 'learn'] as const
+/** Which part of an agent's work something belongs to (D7). */
+export type Beat = (typeof beats)[number]
+
+/** At most `count` calls within `perMs`, over all tools that name the same class. */
+export interface RateLimit {
+  class: string
+  count: number
+  perMs: number
+}
+
+/** What a call has cost. */
+export interface Usage {
+  tokensIn?: number
+  tokensOut?: number
+  usd?: number
+}
+
 /** What a tool's functions are told about the call they serve. */
 export interface CallInfo {
   readonly runId: string
@@ -38,7 +60,18 @@ export interface RetryPolicy {
   backoffMaxMs?: number
 }
 
-interface Common<In, Raw, Out> {
+/** What is known of a tool besides its class, and makes sense for every class. */
+export interface Metadata<Out> {
+  /** Words that a policy may refer to. */
+  tags?: readonly string[]
+  blastRadius?: BlastRadius
+  rateLimit?: RateLimit
+  /** Read from the result of a fresh call; a replayed one costs nothing. */
+  usage?: (result: NoInfer<Out>) => Usage
+  beat?: Beat
+}
+
+interface Common<In, Raw, Out> extends Metadata<Out> {
   name: string
   timeoutMs?: number
   retry?: RetryPolicy
@@ -47,6 +80,8 @@ interface Common<In, Raw, Out> {
   externalId?: (result: NoInfer<Out>) => string
   /** The second identical call of one visit is answered by the first one's receipt. */
   oncePerVisit?: boolean
+  /** How much money, or of whatever a policy counts, a call is about. */
+  amount?: (input: In) => number
 }
 
 interface Doubtful<In, Out> {
@@ -125,6 +160,12 @@ export interface ToolRules {
   readonly idempotencyKey: ((input: unknown, call: KeyInfo) => string) | null
   readonly probe: ((input: unknown, call: CallInfo) => unknown) | null
   readonly externalId: ((result: unknown) => string) | null
+  readonly tags: readonly string[]
+  readonly blastRadius: BlastRadius | null
+  readonly rateLimit: Readonly<RateLimit> | null
+  readonly amount: ((input: unknown) => number) | null
+  readonly usage: ((result: unknown) => Usage) | null
+  readonly beat: Beat | null
 }
 
 const recorded = Symbol.for('counterfoil.recordedKey')
@@ -176,6 +217,12 @@ export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
     idempotencyKey: (spec.idempotencyKey as ToolRules['idempotencyKey']) ?? null,
     probe: (spec.probe as ToolRules['probe']) ?? null,
     externalId: (spec.externalId as ToolRules['externalId']) ?? null,
+    tags: checkTags(name, spec.tags),
+    blastRadius: checkWord(name, 'blastRadius', spec.blastRadius, blastRadii),
+    rateLimit: checkRateLimit(name, spec.rateLimit),
+    amount: (spec.amount as ToolRules['amount']) ?? null,
+    usage: (spec.usage as ToolRules['usage']) ?? null,
+    beat: checkWord(name, 'beat', spec.beat, beats),
   }
   const made = { name, replayClass, rules: Object.freeze(rules) }
   Object.defineProperty(made, brand, { value: true })
@@ -191,14 +238,13 @@ export function stricter(a: ReplayClass, b: ReplayClass): ReplayClass {
   return replayClasses.indexOf(a) > replayClasses.indexOf(b) ? a : b
 }
 
+function isName(name: unknown): name is string {
+  if (typeof name !== 'string' || name.length > limits.nameLengthMax) return false
+  return /^\w[\w.:-]*$/.test(name)
+}
+
 export function checkName(what: string, name: unknown): string {
-  if (
-    typeof name === 'string' &&
-    name.length <= limits.nameLengthMax &&
-    /^\w[\w.:-]*$/.test(name)
-  ) {
-    return name
-  }
+  if (isName(name)) return name
   throw new CounterfoilError(
     what === 'tool' ? 'TOOL_INVALID' : 'GRAPH_INVALID',
     `${what} name ${shown(name)} is not usable: letters, digits, _ . : - and at most ` +
@@ -246,7 +292,7 @@ function checkKey(name: string, replayClass: ReplayClass, spec: AnySpec): void {
 
 function checkFunctions(name: string, replayClass: ReplayClass, spec: AnySpec): void {
   if (typeof spec.run !== 'function') throw invalid(name, 'needs run(input, call)')
-  for (const key of ['probe', 'externalId'] as const) {
+  for (const key of ['probe', 'externalId', 'amount', 'usage'] as const) {
     if (spec[key] !== undefined && typeof spec[key] !== 'function') {
       throw invalid(name, `\`${key}\` must be a function`)
     }
@@ -289,8 +335,44 @@ function checkRetry(name: string, given: RetryPolicy | undefined): Required<Retr
   }
 }
 
+function checkTags(name: string, value: unknown): readonly string[] {
+  if (value === undefined) return Object.freeze([])
+  if (!Array.isArray(value)) throw invalid(name, '`tags` must be an array of words')
+  for (const tag of value as unknown[]) {
+    if (isName(tag)) continue
+    throw invalid(name, `has the tag ${shown(tag)}: a tag is letters, digits, _ . : - like a name`)
+  }
+  return Object.freeze([...new Set(value as string[])])
+}
+
+function checkWord<const W extends string>(
+  name: string,
+  key: string,
+  value: unknown,
+  words: readonly W[],
+): W | null {
+  if (value === undefined) return null
+  if (words.includes(value as W)) return value as W
+  const list = words.map((word) => `"${word}"`).join(', ')
+  throw invalid(name, `has ${key} ${shown(value)}: it must be one of ${list}`)
+}
+
+function checkRateLimit(name: string, value: unknown): Readonly<RateLimit> | null {
+  if (value === undefined) return null
+  const { class: of, count, perMs } = (value ?? {}) as Partial<Record<keyof RateLimit, unknown>>
+  if (!isName(of)) {
+    throw invalid(name, '`rateLimit` must be { class, count, perMs }, its class a name')
+  }
+  if (!Number.isSafeInteger(count) || (count as number) < 1) {
+    throw invalid(name, '`rateLimit.count` must be a whole number of at least 1')
+  }
+  const window = checkMs(name, 'rateLimit.perMs', perMs)
+  if (!window) throw invalid(name, '`rateLimit.perMs` must say within how many milliseconds')
+  return Object.freeze({ class: of, count: count as number, perMs: window })
+}
+
 /** JSON where there is any: a BigInt has none. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   const bare = typeof value === 'bigint' || typeof value === 'symbol'
   return bare ? String(value) : JSON.stringify(value)
 }

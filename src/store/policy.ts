@@ -2,12 +2,13 @@
 // asks it under the run row's lock, before it writes anything.
 import { CounterfoilError } from '../model/errors.ts'
 import type { Run, RunRef } from '../model/records.ts'
-import { checkTransition } from '../model/run-state.ts'
+import { checkTransition, type RunState } from '../model/run-state.ts'
 import type { Authority, Changes } from './store.ts'
 
 const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
-  holder: ['records', 'attempts', 'evidence', 'items', 'decisions', 'events', 'checkpoint', 'run'],
-  client: ['items', 'decisions', 'events', 'run'],
+  holder: ['records', 'attempts', 'evidence', 'items', 'decisions', 'events', 'checkpoints', 'run'],
+  // A checkpoint only by pinning an earlier one again, which rewinds the run (D11).
+  client: ['items', 'decisions', 'events', 'checkpoints', 'run'],
   // A former holder reports what it learnt: the end of its attempt, and what follows from it (I11).
   evidence: ['evidence', 'attempts', 'items', 'decisions', 'events', 'run'],
 }
@@ -33,6 +34,9 @@ export function checkChanges(run: Target, by: Authority | 'holder', changes: Cha
     }
   }
   if (by === 'evidence') checkEvidence(run, changes)
+  if (by === 'client' && changes.checkpoints !== undefined && changes.run?.rewind !== true) {
+    throw refused(run, 'a client may not write checkpoints, unless it rewinds the run to one')
+  }
   const next = changes.run?.state
   if (next !== undefined && next !== run.state) checkTransition(run.runId, run.state, next)
 }
@@ -58,21 +62,31 @@ function rowsOf(changes: Changes): RunRef[] {
     ...(changes.items ?? []),
     ...(changes.decisions ?? []),
     ...(changes.events ?? []),
+    ...(changes.checkpoints ?? []),
   ]
-  return changes.checkpoint ? [...rows, changes.checkpoint] : rows
+  return rows
 }
 
 function refused(run: Target, why: string): CounterfoilError {
   return new CounterfoilError('WRITE_REFUSED', `run ${run.runId}: write refused: ${why}`)
 }
 
+const stoppable: readonly RunState[] = ['running', 'pending']
+
 /** The run row after a change; the same for every store. */
 export function applyRunChange(run: Run, changes: Changes, now: number): Run {
   const change = changes.run ?? {}
   const state = change.state ?? run.state
+  const visit = change.visit ?? run.visit
   return {
     ...run,
     state,
+    node: change.node ?? run.node,
+    visit,
+    reached: Math.max(run.reached, visit, change.reached ?? 0),
+    // A wish to stop outlives a change of holders, and nothing else.
+    stop: stoppable.includes(state) ? (change.stop === undefined ? run.stop : change.stop) : null,
+    outputDigest: change.outputDigest === undefined ? run.outputDigest : change.outputDigest,
     waitingFor: change.waitingFor === undefined ? run.waitingFor : change.waitingFor,
     outputJson: change.outputJson === undefined ? run.outputJson : change.outputJson,
     errorJson: change.errorJson === undefined ? run.errorJson : change.errorJson,

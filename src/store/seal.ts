@@ -15,6 +15,19 @@ export interface Sealer {
   /** The end of an attempt; one that has not ended has nothing to forge. */
   attempt(row: Attempt): string
   verifies(mac: string | null, text: string): boolean
+  /** This key signs from now on; rows of the others still verify. */
+  add(key: Key): void
+  /** The keys came from outside: whoever keeps them rotates them. */
+  readonly given: boolean
+}
+
+export interface SealerOptions {
+  /**
+   * Asked for a key that is not known: the keys that have been added elsewhere meanwhile, the one
+   * that signs last. None: nobody's, so the row is forged. It throws if it cannot tell.
+   */
+  readonly find?: (id: string) => readonly Key[]
+  readonly given?: boolean
 }
 
 /** What stands in the store instead of a key: enough to recognise it, not to sign with. */
@@ -23,23 +36,37 @@ export function keyCheck(key: Key): string {
 }
 
 /** Signs with the last key, verifies with any. */
-export function createSealer(keys: readonly Key[]): Sealer {
+export function createSealer(keys: readonly Key[], options: SealerOptions = {}): Sealer {
+  const { find, given = false } = options
+  const last = keys.at(-1)
+  if (last === undefined) throw new Error('a sealer needs a key')
+  let current = last
   const byId = new Map(keys.map((key) => [key.id, key]))
-  const current = keys.at(-1)
-  if (current === undefined) throw new Error('a sealer needs a key')
+  const add = (key: Key) => {
+    byId.set(key.id, key)
+    current = key
+  }
   const seal = (text: string) => `${current.id}:${sign(current, text)}`
+  const findKey = (id: string): Key | undefined => {
+    for (const key of find?.(id) ?? []) add(key)
+    return byId.get(id)
+  }
   return {
+    given,
+    add,
     record: (row) => seal(recordText(row)),
     decision: (row) => seal(decisionText(row)),
     evidence: (row) => seal(evidenceText(row)),
     attempt: (row) => seal(attemptText(row)),
     verifies: (mac, text) => {
       const colon = mac?.indexOf(':') ?? -1
-      const key = mac === null ? undefined : byId.get(mac.slice(0, colon))
-      if (mac === null || key === undefined) return false
-      const given = Buffer.from(mac.slice(colon + 1))
+      if (mac === null || colon < 0) return false
+      const id = mac.slice(0, colon)
+      const key = byId.get(id) ?? findKey(id)
+      if (key === undefined) return false
+      const claimed = Buffer.from(mac.slice(colon + 1))
       const right = Buffer.from(sign(key, text))
-      return given.length === right.length && timingSafeEqual(given, right)
+      return claimed.length === right.length && timingSafeEqual(claimed, right)
     },
   }
 }
@@ -107,6 +134,8 @@ export function recordText(r: CallRecord): string {
     r.spanId,
     r.createdAt,
     r.settledAt,
+    // Appended when there is one: rows from before these columns verify as they are.
+    ...(r.resultDigest === null && r.usageJson === null ? [] : [r.resultDigest, r.usageJson]),
   ])
 }
 
@@ -135,6 +164,7 @@ export function decisionText(d: Decision): string {
     d.seq,
     d.usedBy,
     d.voidedAt,
+    ...(d.shownHash === null ? [] : [d.shownHash]),
   ])
 }
 
@@ -150,6 +180,7 @@ export function evidenceText(e: Evidence): string {
     e.errorJson,
     e.at,
     e.seq,
+    ...(e.resultDigest === null ? [] : [e.resultDigest]),
   ])
 }
 

@@ -11,6 +11,7 @@ import type {
   Item,
   Run,
   RunRef,
+  StopRequest,
   WaitingFor,
 } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
@@ -26,7 +27,7 @@ export interface Changes {
   items?: Item[]
   decisions?: Decision[]
   events?: Event[]
-  checkpoint?: Checkpoint
+  checkpoints?: Checkpoint[]
   run?: RunChange
 }
 
@@ -38,6 +39,16 @@ export interface RunChange {
   errorJson?: string | null
   /** Something that may wake the run (I10). */
   arrive?: boolean
+  /** Sets or clears what is asked of the holder. */
+  stop?: StopRequest | null
+  /** Where the run stands now: with the checkpoint of that visit. */
+  node?: string
+  visit?: number
+  /** A record of a visit whose checkpoint was skipped is in this change. */
+  reached?: number
+  /** Goes back to an earlier visit: checkpoints of later ones are dropped, records stay. */
+  rewind?: boolean
+  outputDigest?: string | null
   /** Gives the lease back with this change. */
   release?: boolean
   /** Work was done that a crash cannot undo: the count of claims begins again. */
@@ -67,8 +78,9 @@ export interface Amendment<T> {
 
 export interface Loaded {
   readonly run: Run
-  readonly checkpoint: Checkpoint
-  /** The records of the current visit, of whatever version, in the order they were made. */
+  /** From the base to the run's present visit; empty when another visit was asked for. */
+  readonly checkpoints: readonly Checkpoint[]
+  /** The records of the visit, of whatever node and version, in the order they were made. */
   readonly records: readonly Sealed<CallRecord>[]
   readonly attempts: readonly Sealed<Attempt>[]
   readonly evidence: readonly Sealed<Evidence>[]
@@ -78,6 +90,12 @@ export interface Loaded {
   readonly unresolved: readonly { tool: string; inputHash: string }[]
   /** Workers of these attempts whose death is on record, and since when. */
   readonly deaths: ReadonlyMap<string, number>
+}
+
+/** Which visit is meant; for a scope also the ids that its host gave to it. */
+export interface LoadAt {
+  readonly visit: number
+  readonly scope?: { readonly nodeId: string; readonly checkpointId: string }
 }
 
 /** A row with the answer to "is its MAC right?". */
@@ -110,11 +128,26 @@ export interface ClaimRequest {
   readonly namespace?: string
   readonly graphs: readonly { name: string; version: string }[]
   readonly countMax: number
+  /** This run and no other. */
+  readonly runId?: string
 }
+
+/** A graph as a store knows it (F3). */
+export interface GraphRow {
+  readonly namespace: string
+  readonly name: string
+  readonly version: string
+  readonly fingerprint: string
+  readonly contentJson: string
+  readonly registeredAt: number
+}
+
+export type CheckpointRow = Omit<Checkpoint, 'bodyJson'> & { readonly bytes: number }
 
 export interface NewRun {
   readonly run: Run
-  readonly checkpoint: Checkpoint
+  /** Null for a run whose state is kept by a foreign runtime. */
+  readonly checkpoint: Checkpoint | null
   readonly event: Event
 }
 
@@ -149,7 +182,8 @@ export interface Store {
 
   /** Makes the run, or answers the one that has this id. */
   start(run: NewRun): Promise<{ created: boolean; run: Run }>
-  load(ref: RunRef): Promise<Loaded | null>
+  /** The run with everything of its present visit, or of another of its generation. */
+  load(ref: RunRef, at?: LoadAt): Promise<Loaded | null>
 
   /**
    * The only way the engine writes. One transaction for the batch; each commit succeeds or fails by
@@ -157,7 +191,12 @@ export interface Store {
    */
   commit(batch: readonly Commit[]): Promise<CommitResult[]>
   /** Writes without a lease, under the run row's lock. `change` is pure and may be run again. */
-  amend<T>(ref: RunRef, by: Authority, change: (now: Loaded) => Amendment<T>): Promise<T>
+  amend<T>(
+    ref: RunRef,
+    by: Authority,
+    change: (now: Loaded) => Amendment<T>,
+    at?: LoadAt,
+  ): Promise<T>
 
   /** Registers a worker with a first lease of `leaseMs`. */
   register(worker: NewWorker, leaseMs: number): Promise<void>
@@ -173,17 +212,35 @@ export interface Store {
    */
   stopWorker(workerId: string, ended: boolean): Promise<void>
   declareDead(workerId: string, proof: string): Promise<void>
+  /** Runs of this worker that somebody wants stopped, with the arrivals that include the wish. */
+  stops(workerId: string): Promise<readonly Run[]>
   /**
    * `provable`: only those whose death is not on record and can still be proven by their socket.
    */
   workers(filter?: { provable?: boolean }): Promise<WorkerRow[]>
 
+  /** The graph that has this id: the one given, if there was none. */
+  registerGraph(graph: GraphRow): Promise<GraphRow>
+  /** The input hash that a key of this tool stands for in earlier visits of the run, if any. */
+  keyInput(ref: RunRef, tool: string, idempotencyKey: string): Promise<string | null>
+  /** Which of these blobs some row refers to. */
+  blobsInUse(digests: readonly string[]): Promise<ReadonlySet<string>>
+  /** A new key signs from now on; rows of the old ones still verify. Answers the new key's id. */
+  rotateKey(): Promise<string>
+
+  /** Runs are given out without a large output, so that polling reads none: this reads it. */
+  readOutput(run: Run): Promise<string | null>
   getRun(ref: RunRef): Promise<Run | null>
   getItem(namespace: string, itemId: string): Promise<Item | null>
   listRuns(filter: RunFilter): Promise<Page<Run>>
   listItems(filter: ItemFilter): Promise<Page<Item>>
   listRecords(ref: RunRef, page: Omit<ListRequest, 'namespace'>): Promise<Page<Sealed<CallRecord>>>
-  listAttempts(ref: RunRef): Promise<Attempt[]>
+  listAttempts(ref: RunRef): Promise<Sealed<Attempt>[]>
+  listEvidence(ref: RunRef): Promise<Sealed<Evidence>[]>
+  /** In the order of generation and visit; without their bodies. */
+  listCheckpoints(ref: RunRef): Promise<CheckpointRow[]>
+  /** The chain that the state at this visit is made of. */
+  loadCheckpoints(ref: RunRef, generation: number, visit: number): Promise<Checkpoint[]>
   listDecisions(ref: RunRef): Promise<Sealed<Decision>[]>
   listEvents(ref: RunRef, page: Omit<ListRequest, 'namespace'>): Promise<Page<Event>>
 

@@ -1,16 +1,15 @@
-// Owns: claiming runs and executing them, the lease of this worker, and giving everything back.
-// Does not own: what happens inside a run.
-// Invariants: D2 the worker itself notices by the monotonic clock that its lease is over, before it
-// dispatches anything. I9 its own death can be proven by others on the same machine.
+// Owns: claiming runs and executing them, and giving everything back.
+// Does not own: what happens inside a run, nor the worker's lease (keeper.ts).
 import { hostname } from 'node:os'
-import { type Clock, pause, randomHex } from '../clock.ts'
+import { type Clock, pause } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/execute.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { eventOf, type Run } from '../model/records.ts'
 import { bootId } from '../store/boot.ts'
 import type { Store } from '../store/store.ts'
-import { declareDead, type Listening, listen } from './liveness.ts'
+import { Keeper } from './keeper.ts'
+import { declareDead } from './liveness.ts'
 import { watchRejections } from './rejections.ts'
 
 export interface WorkerOptions {
@@ -24,7 +23,8 @@ const backMs = 20
 const backMaxMs = 5_000
 
 export class Worker {
-  readonly id = `w_${randomHex(8)}`
+  readonly id: string
+  private readonly keeper: Keeper
   private readonly engine: Engine
   private readonly store: Store
   private readonly clock: Clock
@@ -34,12 +34,9 @@ export class Worker {
   /** Executions that are over, while functions of theirs run on. */
   private past: Execution[] = []
   private state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
-  private leaseEndsMs = 0
   private polling = false
   private pollAgain = false
-  private listening: Listening | null = null
   private started: Promise<void> | null = null
-  private readonly cleanUps: (() => void)[] = []
 
   constructor(engine: Engine, options: WorkerOptions, onError: (error: unknown) => void) {
     this.engine = engine
@@ -51,6 +48,14 @@ export class Worker {
       leaseMs: atLeastOne('leaseMs', options.leaseMs ?? limits.leaseMs),
       pollMs: atLeastOne('pollMs', options.pollMs ?? limits.pollMs),
     }
+    this.keeper = new Keeper(this.store, this.clock, {
+      leaseMs: this.options.leaseMs,
+      onError,
+      onLost: (why) => {
+        for (const execution of this.executions) execution.lose(why)
+      },
+    })
+    this.id = this.keeper.id
   }
 
   /** Begins to work. Resolves when the worker is registered. */
@@ -76,81 +81,25 @@ export class Worker {
       await Promise.all([...this.executions].map((execution) => execution.done.catch(() => {})))
       await pause(this.clock, 1)
     }
-    for (const cleanUp of this.cleanUps.splice(0)) cleanUp()
-    if (this.listening) {
-      // A function that runs on keeps the socket: then the end of this process can still be proven.
-      const ended = this.lingering() === 0
-      await this.store.stopWorker(this.id, ended)
-      if (ended) await this.listening.close()
-    }
+    // A function that runs on keeps the socket: then the end of this process can still be proven.
+    await this.keeper.end(this.lingering() === 0)
     this.state = 'stopped'
   }
 
   private async begin(): Promise<void> {
-    this.listening = await listen(this.id)
-    const until = this.clock.mono() + this.options.leaseMs
-    await this.store.register(
-      {
-        workerId: this.id,
-        pid: process.pid,
-        host: hostname(),
-        bootId: bootId(),
-        socketPath: this.listening.path,
-        socketInode: this.listening.inode,
-        startedAt: this.clock.now(),
-      },
-      this.options.leaseMs,
-    )
-    this.leaseEndsMs = until
+    await this.keeper.begin()
     this.state = 'running'
     watchRejections()
-    this.cleanUps.push(this.store.onChange(() => this.wake()))
-    this.every(this.options.leaseMs / 3, () => this.renew())
-    this.every(this.options.pollMs, async () => this.wake())
-    this.every(this.options.pollMs * 2, () => this.lookAround())
+    this.keeper.onEnd(this.store.onChange(() => this.wake()))
+    this.keeper.every(this.options.pollMs, async () => this.wake())
+    this.keeper.every(this.options.pollMs * 2, () => this.lookAround())
     // What a dead worker has left is found at once, not at the next look.
     await this.lookAround().catch(this.onError)
-  }
-
-  private every(ms: number, work: () => Promise<void>): void {
-    let cancel = () => {}
-    let over = false
-    const next = () => {
-      cancel = this.clock.after(ms, () => {
-        work()
-          .catch(this.onError)
-          .then(() => {
-            if (!over) next()
-          })
-      })
-    }
-    next()
-    this.cleanUps.push(() => {
-      over = true
-      cancel()
-    })
   }
 
   /** Functions that have not returned, of executions that are over. */
   private lingering(): number {
     return this.past.reduce((sum, execution) => sum + execution.unreturned(), 0)
-  }
-
-  private holds(): boolean {
-    return this.clock.mono() < this.leaseEndsMs
-  }
-
-  private async renew(): Promise<void> {
-    const until = this.clock.mono() + this.options.leaseMs
-    const moved = await this.store.moved()
-    if (moved === null && (await this.store.renew(this.id, this.options.leaseMs))) {
-      this.leaseEndsMs = until
-      return
-    }
-    this.leaseEndsMs = 0
-    const why = moved ?? `worker ${this.id} was declared dead`
-    for (const execution of this.executions) execution.lose(why)
-    this.onError(new Error(`${why}; it takes no more runs`))
   }
 
   private lookAround(): Promise<void> {
@@ -164,7 +113,8 @@ export class Worker {
       return
     }
     this.polling = true
-    this.claim()
+    this.obeyStops()
+      .then(() => this.claim())
       .catch(this.onError)
       .then(() => {
         this.polling = false
@@ -174,16 +124,28 @@ export class Worker {
       })
   }
 
+  /** Runs of ours that somebody wants paused or cancelled. */
+  private async obeyStops(): Promise<void> {
+    if (this.executions.size === 0) return
+    for (const run of await this.store.stops(this.id)) {
+      for (const execution of this.executions) {
+        if (sameRun(execution.run, run)) execution.stop(run)
+      }
+    }
+  }
+
   private async claim(): Promise<void> {
     const countMax = this.options.concurrency - this.executions.size
-    if (this.state !== 'running' || countMax <= 0 || !this.holds()) return
+    if (this.state !== 'running' || countMax <= 0 || !this.keeper.holds()) return
     const graphs = [...this.engine.graphs.values()]
     if (graphs.length === 0) return
     const { namespace } = this.engine
     const within = namespace === undefined ? {} : { namespace }
     const runs = await this.store.claim({ workerId: this.id, ...within, graphs, countMax })
     for (const run of runs) {
-      const execution = execute(this.engine, run, { holds: () => this.holds() })
+      const execution = execute(this.engine, run, {
+        holds: () => this.keeper.holds(),
+      })
       this.executions.add(execution)
       if (this.state !== 'running') execution.drain()
       execution.done
@@ -226,6 +188,10 @@ export class Worker {
       }
     }
   }
+}
+
+function sameRun(a: Run, b: Run): boolean {
+  return a.namespace === b.namespace && a.runId === b.runId && a.fence === b.fence
 }
 
 function atLeastOne(name: string, value: number): number {

@@ -221,9 +221,11 @@ describe('what a handle makes of a run, over a store that answers what it is tol
     let reads = 0
     const store = {
       getRun: async () => ({ ...newRun().run, ...states[Math.min(reads++, states.length - 1)] }),
+      readOutput: async (run: Run) => run.outputJson,
       onChange: () => () => {},
-    }
-    return new RunHandle(store as unknown as Store, systemClock, newRun().run)
+    } as unknown as Store
+    const rest = { graphs: new Map(), checkWorkers: async () => {} }
+    return new RunHandle({ store, clock: systemClock, namespace: 'default', ...rest }, 'r1')
   }
 
   test('D1 a run that was cancelled has no result', async () => {

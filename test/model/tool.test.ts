@@ -311,3 +311,87 @@ describe('A1 defaults and limits', () => {
     }
   })
 })
+
+describe('A6 what is known of a tool besides its class', () => {
+  const amount = () => 12
+  const usage = () => ({ tokensIn: 1, tokensOut: 2, usd: 0.1 })
+
+  test('A6 what is not said is not known', () => {
+    expect(anyTool(pure).rules).toMatchObject({
+      tags: [],
+      blastRadius: null,
+      rateLimit: null,
+      amount: null,
+      usage: null,
+      beat: null,
+    })
+  })
+
+  test.each([pure, unsafe, keyed])('A6 $replayClass keeps all that is said', (spec) => {
+    const rateLimit = { class: 'mail', count: 10, perMs: 1_000 }
+    const said = { tags: ['pii', 'a:b'], blastRadius: 'money', rateLimit, amount, usage }
+    const { rules } = anyTool({ ...spec, ...said, beat: 'act' })
+    expect(rules).toMatchObject({ ...said, beat: 'act' })
+    expect(() => (rules.tags as string[]).push('more')).toThrow(TypeError)
+    expect(() => Object.assign(rules.rateLimit ?? {}, { count: 11 })).toThrow(TypeError)
+  })
+
+  test("A6 what is said cannot be changed through the caller's own objects", () => {
+    const tags = ['pii', 'pii']
+    const rateLimit = { class: 'mail', count: 10, perMs: 1_000 }
+    const { rules } = anyTool({ ...pure, tags, rateLimit })
+    tags.push('late')
+    rateLimit.count = 99
+    expect(rules.tags).toEqual(['pii'])
+    expect(rules.rateLimit?.count).toBe(10)
+  })
+
+  test.each(['pii', { 0: 'pii' }, null, 7])('A6 tags that are no list: %j', (tags) => {
+    expectRefusal({ ...pure, tags } as never, /`tags` must be an array of words/)
+  })
+
+  test.each(['', 'two words', 7, null, undefined, 'x'.repeat(129)])('A6 the tag %j', (tag) => {
+    expectRefusal({ ...pure, tags: ['pii', tag] } as never, /has the tag .*: a tag is letters/)
+  })
+
+  test.each(['huge', 'Money', '', null, 7, true])('A6 the blast radius %j', (blastRadius) => {
+    const says = /has blastRadius .*: it must be one of "none", "local", "external", "money"/
+    expectRefusal({ ...pure, blastRadius } as never, says)
+    expect(refusal({ ...pure, blastRadius }).message).toContain(JSON.stringify(blastRadius))
+  })
+
+  test.each(['rest', 'Plan', '', null, 1])('A6 the beat %j', (beat) => {
+    expectRefusal({ ...pure, beat } as never, /has beat .*: it must be one of "plan", "context", /)
+  })
+
+  test.each([
+    [null, /`rateLimit` must be \{ class, count, perMs \}/],
+    ['mail', /`rateLimit` must be/],
+    [{ count: 1, perMs: 1 }, /`rateLimit` must be .*, its class a name/],
+    [{ class: 'a b', count: 1, perMs: 1 }, /its class a name/],
+    [{ class: 'mail', perMs: 1 }, /`rateLimit\.count` must be a whole number of at least 1/],
+    [{ class: 'mail', count: 0, perMs: 1 }, /`rateLimit\.count` must be/],
+    [{ class: 'mail', count: 1.5, perMs: 1 }, /`rateLimit\.count` must be/],
+    [{ class: 'mail', count: Number.POSITIVE_INFINITY, perMs: 1 }, /`rateLimit\.count` must be/],
+    [{ class: 'mail', count: 1 }, /`rateLimit\.perMs` must say/],
+    [{ class: 'mail', count: 1, perMs: 0 }, /`rateLimit\.perMs` must say/],
+    [{ class: 'mail', count: 1, perMs: '1s' }, /`rateLimit\.perMs` must be milliseconds/],
+  ])('A6 the rate limit %j', (rateLimit, says) => {
+    expectRefusal({ ...pure, rateLimit } as never, says)
+  })
+
+  test.each(['amount', 'usage'])('A6 %s that is no function', (key) => {
+    for (const value of [null, 12, { usd: 1 }]) {
+      const says = new RegExp(`\`${key}\` must be a function`)
+      expectRefusal({ ...pure, [key]: value } as never, says)
+    }
+  })
+
+  test('A6 steps have it too', () => {
+    const step = makeTool('note', { replayClass: 'pure', run: () => 1, tags: ['x'], beat: 'learn' })
+    expect(step.rules).toMatchObject({ tags: ['x'], beat: 'learn', blastRadius: null })
+    expect(() => makeTool('note', { replayClass: 'pure', run: () => 1, beat: 'nap' })).toThrow(
+      /tool "note" has beat "nap"/,
+    )
+  })
+})

@@ -5,6 +5,7 @@ import { Inbox } from '../../src/client/inbox.ts'
 import { startRun } from '../../src/client/start.ts'
 import { Committer } from '../../src/engine/committer.ts'
 import { type Engine, execute } from '../../src/engine/execute.ts'
+import { RateLimits } from '../../src/engine/rate-limit.ts'
 import type { Context } from '../../src/model/context.ts'
 import { type Graph, workflow } from '../../src/model/graph.ts'
 import { isEnded } from '../../src/model/run-state.ts'
@@ -147,6 +148,8 @@ async function executeOnce(
     settleMs,
     committer: new Committer(seen, clock, { pureFlushMs: 10, onError: () => {} }),
     graphs: new Map([[graph.id, graph]]),
+    limits: new RateLimits(clock),
+    policy: null,
   }
   let over: string | null = null
   life.issued = new Map()

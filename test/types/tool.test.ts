@@ -5,7 +5,14 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { type CallInfo, type ReplayClass, recordedKey, type Tool, tool } from '../../src/index.ts'
+import {
+  type CallInfo,
+  type Context,
+  type ReplayClass,
+  recordedKey,
+  type Tool,
+  tool,
+} from '../../src/index.ts'
 
 const text = z.object({ to: z.string() })
 const base = { name: 'look', input: text, run: () => 1 }
@@ -204,5 +211,65 @@ describe('A5 what is inferred', () => {
       // @ts-expect-error so are its rules
       made.rules.outlives = true
     }).toThrow(TypeError)
+  })
+})
+
+describe('A6 what is known of a tool besides its class', () => {
+  const rateLimit = { class: 'mail', count: 10, perMs: 1_000 }
+
+  test('A6 every class takes it', () => {
+    const said = { tags: ['pii'], blastRadius: 'external', rateLimit, beat: 'act' } as const
+    accepts(() => tool({ ...pure, ...said }))
+    accepts(() => tool({ ...keyed, ...said }))
+    const made = tool({
+      ...unsafe,
+      ...said,
+      input: z.object({ cents: z.number().default(0) }),
+      run: () => ({ cost: 7 }),
+      amount: (input) => {
+        expectTypeOf(input).toEqualTypeOf<{ cents: number }>()
+        return input.cents
+      },
+      usage: (result) => {
+        expectTypeOf(result).toEqualTypeOf<{ cost: number }>()
+        return { usd: result.cost, tokensIn: 1 }
+      },
+    })
+    expectTypeOf(made).toEqualTypeOf<Tool<{ cents?: number | undefined }, { cost: number }>>()
+  })
+
+  test('A6 and nothing else', () => {
+    // @ts-expect-error a radius that does not exist
+    refuses(() => tool({ ...pure, blastRadius: 'huge' }))
+    // @ts-expect-error a beat that does not exist
+    refuses(() => tool({ ...pure, beat: 'rest' }))
+    // @ts-expect-error tags are a list
+    refuses(() => tool({ ...pure, tags: 'pii' }))
+    // @ts-expect-error a limit within no time
+    refuses(() => tool({ ...pure, rateLimit: { class: 'mail', count: 10 } }))
+    // @ts-expect-error an amount is computed
+    refuses(() => tool({ ...pure, amount: 12 }))
+    // @ts-expect-error an amount is a number; only the types see it before it runs
+    accepts(() => tool({ ...pure, amount: () => '12' }))
+    // @ts-expect-error a cost that nobody counts; only the types see it before it runs
+    accepts(() => tool({ ...pure, usage: () => ({ euros: 7 }) }))
+  })
+
+  test('A6 a step takes what is natural for it', () => {
+    const checked = (_: (ctx: Context) => unknown) => {}
+    checked((ctx) => {
+      const step = {
+        name: 's',
+        replayClass: 'pure',
+        tags: ['x'],
+        rateLimit,
+        beat: 'learn',
+      } as const
+      ctx.step({ ...step, blastRadius: 'none', usage: () => ({ usd: 1 }) }, () => 1)
+      // @ts-expect-error a radius that does not exist
+      ctx.step({ ...step, blastRadius: 'huge' }, () => 1)
+      // @ts-expect-error what a step is about is known where it is written
+      ctx.step({ ...step, amount: () => 12 }, () => 1)
+    })
   })
 })

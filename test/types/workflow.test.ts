@@ -233,6 +233,6 @@ describe('A5 a workflow and its runs', () => {
     expectTypeOf(unexplained).not.toExtend<DecideRequest>()
     const { version: _version, ...blind } = { outcome: 'fail', ...said } as const
     expectTypeOf(blind).not.toExtend<DecideRequest>()
-    expectTypeOf({ outcome: 'approve', ...said } as const).not.toExtend<DecideRequest>()
+    expectTypeOf({ outcome: 'allow', ...said } as const).not.toExtend<DecideRequest>()
   })
 })

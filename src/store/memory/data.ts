@@ -12,11 +12,12 @@ import type {
   Run,
   RunRef,
 } from '../../model/records.ts'
-import type { WorkerRow } from '../store.ts'
+import type { GraphRow, WorkerRow } from '../store.ts'
 
 export interface RunData {
   run: Run
-  checkpoints: Checkpoint[]
+  /** By generation and visit, in that order. */
+  checkpoints: Map<string, Checkpoint>
   records: Map<string, CallRecord>
   attempts: Map<string, Attempt>
   evidence: Map<string, Evidence>
@@ -29,11 +30,16 @@ export interface Data {
   readonly clock: Clock
   readonly runs: Map<string, RunData>
   readonly workers: Map<string, WorkerRow>
+  readonly graphs: Map<string, GraphRow>
   closed: boolean
 }
 
 export function refKey(ref: RunRef): string {
   return JSON.stringify([ref.namespace, ref.runId])
+}
+
+export function checkpointKey(row: { generation: number; visit: number }): string {
+  return `${row.generation}#${row.visit}`
 }
 
 export function recordKey(r: CallRecord): string {

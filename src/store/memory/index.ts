@@ -3,14 +3,29 @@
 import type { Clock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { RunRef } from '../../model/records.ts'
-import type { Amendment, Authority, Loaded, Store } from '../store.ts'
-import { type Data, mustFind, refKey } from './data.ts'
+import type { Amendment, Authority, LoadAt, Loaded, Store } from '../store.ts'
+import { checkpointKey, type Data, mustFind, refKey } from './data.ts'
 import { claim, renew, withExpiry } from './lease.ts'
-import { listItems, listRuns, loadRun, paged, sealed } from './read.ts'
+import {
+  blobsInUse,
+  chainOf,
+  checkpointsOf,
+  listItems,
+  listRuns,
+  loadRun,
+  paged,
+  sealed,
+} from './read.ts'
 import { apply, commitOne } from './write.ts'
 
 export function openMemory({ clock }: { clock: Clock }): Store {
-  const data: Data = { clock, runs: new Map(), workers: new Map(), closed: false }
+  const data: Data = {
+    clock,
+    runs: new Map(),
+    workers: new Map(),
+    graphs: new Map(),
+    closed: false,
+  }
   const listeners = new Set<() => void>()
   const changed = <T>(value: T): T => {
     if (listeners.size > 0) clock.turn(() => listeners.forEach((listener) => void listener()))
@@ -27,7 +42,7 @@ export function openMemory({ clock }: { clock: Clock }): Store {
       if (old) return { created: false, run: old.run }
       data.runs.set(refKey(run), {
         run,
-        checkpoints: [checkpoint],
+        checkpoints: new Map(checkpoint ? [[checkpointKey(checkpoint), checkpoint]] : []),
         records: new Map(),
         attempts: new Map(),
         evidence: new Map(),
@@ -37,17 +52,18 @@ export function openMemory({ clock }: { clock: Clock }): Store {
       })
       return changed({ created: true, run })
     },
-    load: async (ref) => {
+    load: async (ref, at) => {
       const of = data.runs.get(refKey(ref))
-      return of === undefined ? null : loadRun(data, of)
+      return of === undefined ? null : loadRun(data, of, at)
     },
     commit: async (batch) => {
       const results = batch.map((commit) => commitOne(data, commit))
       return batch.some((commit) => commit.changes.run?.state) ? changed(results) : results
     },
-    amend: async (ref, by, change) => changed(amend(data, ref, by, change)),
+    amend: async (ref, by, change, at) => changed(amend(data, ref, by, change, at)),
     ...leases(data, changed),
     ...lists(data),
+    ...lookups(data),
     moved: async () => null,
     adopt: async () => {},
     onChange: (listener) => {
@@ -66,14 +82,15 @@ function amend<T>(
   ref: RunRef,
   by: Authority,
   change: (now: Loaded) => Amendment<T>,
+  at?: LoadAt,
 ): T {
   const of = mustFind(data, ref)
-  const { changes, value } = change(loadRun(data, of))
+  const { changes, value } = change(loadRun(data, of, at))
   if (changes) apply(data, of, by, changes)
   return value
 }
 
-type Leases = 'register' | 'renew' | 'claim' | 'stopWorker' | 'declareDead' | 'workers'
+type Leases = 'register' | 'renew' | 'claim' | 'stopWorker' | 'declareDead' | 'workers' | 'stops'
 
 function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
   const end = (workerId: string, change: object) => {
@@ -104,6 +121,34 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
       [...data.workers.values()]
         .filter((row) => !provable || (row.diedAt === null && row.socketPath !== null))
         .map((row) => withExpiry(data, row)),
+    stops: async (workerId) =>
+      [...data.runs.values()]
+        .map((of) => of.run)
+        .filter((run) => run.workerId === workerId && run.state === 'running' && run.stop !== null),
+  }
+}
+
+type Lookups = 'registerGraph' | 'keyInput' | 'blobsInUse' | 'rotateKey' | 'readOutput'
+
+function lookups(data: Data): Pick<Store, Lookups> {
+  return {
+    registerGraph: async (row) => {
+      const key = JSON.stringify([row.namespace, row.name, row.version])
+      const known = data.graphs.get(key) ?? row
+      data.graphs.set(key, known)
+      return known
+    },
+    keyInput: async (ref, tool, key) => {
+      const records = [...(data.runs.get(refKey(ref))?.records.values() ?? [])]
+      const used = records.find((row) => row.tool === tool && row.idempotencyKey === key)
+      return used?.inputHash ?? null
+    },
+    readOutput: async (run) => run.outputJson,
+    blobsInUse: async (digests) => blobsInUse(data, digests),
+    rotateKey: async () => {
+      const message = 'memory: has no key: nobody else can write to it'
+      throw new CounterfoilError('STORE_KEY_GIVEN', message)
+    },
   }
 }
 
@@ -114,8 +159,11 @@ type Lists =
   | 'listItems'
   | 'listRecords'
   | 'listAttempts'
+  | 'listEvidence'
   | 'listDecisions'
   | 'listEvents'
+  | 'listCheckpoints'
+  | 'loadCheckpoints'
 
 function lists(data: Data): Pick<Store, Lists> {
   const of = (ref: RunRef) => data.runs.get(refKey(ref))
@@ -132,8 +180,15 @@ function lists(data: Data): Pick<Store, Lists> {
     listItems: async (filter) => listItems(data, filter),
     listRecords: async (ref, page) =>
       paged([...(of(ref)?.records.values() ?? [])].map(sealed), page),
-    listAttempts: async (ref) => [...(of(ref)?.attempts.values() ?? [])],
+    listAttempts: async (ref) => [...(of(ref)?.attempts.values() ?? [])].map(sealed),
+    listEvidence: async (ref) => [...(of(ref)?.evidence.values() ?? [])].map(sealed),
     listDecisions: async (ref) => [...(of(ref)?.decisions.values() ?? [])].map(sealed),
     listEvents: async (ref, page) => paged(of(ref)?.events ?? [], page),
+    listCheckpoints: async (ref) =>
+      checkpointsOf(of(ref)).map(({ bodyJson, ...row }) => ({
+        ...row,
+        bytes: Buffer.byteLength(bodyJson),
+      })),
+    loadCheckpoints: async (ref, generation, visit) => chainOf(of(ref), generation, visit),
   }
 }

@@ -28,6 +28,7 @@ export function claim(data: Data, request: ClaimRequest): Run[] {
   for (const of of data.runs.values()) {
     if (taken.length >= request.countMax) break
     if ((request.namespace ?? of.run.namespace) !== of.run.namespace) continue
+    if ((request.runId ?? of.run.runId) !== of.run.runId) continue
     const cause = claimable(data, of)
     if (cause === null || !carried.has(`${of.run.graph}@${of.run.version}`)) continue
     taken.push(take(data, of, request.workerId, cause))

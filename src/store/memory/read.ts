@@ -1,21 +1,49 @@
 // Answers questions about rows. Memory has no MACs: nothing but this process can write here.
 import { CounterfoilError } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
-import { visitOfAttempt } from '../../model/records.ts'
-import type { ItemFilter, Loaded, Page, RunFilter, Sealed } from '../store.ts'
-import type { Data, RunData } from './data.ts'
+import { type CallRecord, type Checkpoint, visitOfAttempt } from '../../model/records.ts'
+import type { ItemFilter, LoadAt, Loaded, Page, RunFilter, Sealed } from '../store.ts'
+import { checkpointKey, type Data, type RunData } from './data.ts'
 
 export function sealed<T extends object>(row: T): Sealed<T> {
   return { ...row, verifies: true }
 }
 
-export function loadRun(data: Data, of: RunData): Loaded {
+export function checkpointsOf(of: RunData | undefined): Checkpoint[] {
+  const rows = [...(of?.checkpoints.values() ?? [])]
+  return rows.sort((a, b) => a.generation - b.generation || a.visit - b.visit)
+}
+
+/** The rows that the state at this visit is made of; none if the visit has no checkpoint. */
+export function chainOf(of: RunData | undefined, generation: number, visit: number): Checkpoint[] {
+  const last = of?.checkpoints.get(checkpointKey({ generation, visit }))
+  if (last === undefined) return []
+  return checkpointsOf(of).filter(
+    (row) => row.generation === generation && row.visit <= visit && row.visit >= last.baseVisit,
+  )
+}
+
+export function blobsInUse(data: Data, digests: readonly string[]): Set<string> {
+  const used = new Set<string | null>()
+  for (const of of data.runs.values()) {
+    used.add(of.run.outputDigest)
+    for (const row of of.checkpoints.values()) used.add(row.bodyDigest)
+    for (const row of of.records.values()) used.add(row.resultDigest)
+    for (const row of of.evidence.values()) used.add(row.resultDigest)
+  }
+  return new Set(digests.filter((digest) => used.has(digest)))
+}
+
+export function loadRun(data: Data, of: RunData, at?: LoadAt): Loaded {
   const { run } = of
-  const suffix = `#${run.generation}#${run.visit}`
+  const visit = at?.visit ?? run.visit
+  const suffix = `#${run.generation}#${visit}`
   const here = (row: { generation: number; visit: number }) =>
-    row.generation === run.generation && row.visit === run.visit
-  const checkpoint = of.checkpoints.findLast(here)
-  if (checkpoint === undefined) throw new Error(`run ${run.runId} has no checkpoint of its visit`)
+    row.generation === run.generation && row.visit === visit
+  const isHere = ({ nodeId, checkpointId }: CallRecord) =>
+    at?.scope
+      ? nodeId === at.scope.nodeId && checkpointId === at.scope.checkpointId
+      : checkpointId.endsWith(suffix)
   const all = [...of.records.values()]
   const attempts = [...of.attempts.values()]
     .filter((row) => here(visitOfAttempt(row.attemptId)))
@@ -27,8 +55,8 @@ export function loadRun(data: Data, of: RunData): Loaded {
   }
   return {
     run,
-    checkpoint,
-    records: all.filter((row) => row.checkpointId.endsWith(suffix)).map(sealed),
+    checkpoints: at === undefined ? chainOf(of, run.generation, visit) : [],
+    records: all.filter(isHere).map(sealed),
     attempts,
     evidence: [...of.evidence.values()]
       .filter((row) => here(visitOfAttempt(row.attemptId)))

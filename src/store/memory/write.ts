@@ -3,7 +3,7 @@ import { CounterfoilError } from '../../model/errors.ts'
 import type { Attempt, CallRecord, Decision } from '../../model/records.ts'
 import { applyRunChange, checkChanges } from '../policy.ts'
 import type { Authority, Changes, Commit, CommitResult } from '../store.ts'
-import { type Data, type RunData, recordKey, refKey } from './data.ts'
+import { checkpointKey, type Data, type RunData, recordKey, refKey } from './data.ts'
 
 export function commitOne(data: Data, commit: Commit): CommitResult {
   const of = data.runs.get(refKey(commit))
@@ -28,8 +28,15 @@ export function apply(data: Data, of: RunData, by: Authority | 'holder', changes
   for (const row of changes.items ?? []) of.items.set(row.itemId, row)
   for (const row of changes.decisions ?? []) of.decisions.set(row.decisionId, row)
   of.events.push(...(changes.events ?? []))
-  if (changes.checkpoint) of.checkpoints.push(changes.checkpoint)
+  for (const row of changes.checkpoints ?? []) of.checkpoints.set(checkpointKey(row), row)
   of.run = applyRunChange(of.run, changes, data.clock.now())
+  if (changes.run?.rewind) dropLater(of)
+}
+
+function dropLater({ run, checkpoints }: RunData): void {
+  for (const [key, row] of checkpoints) {
+    if (row.generation === run.generation && row.visit > run.visit) checkpoints.delete(key)
+  }
 }
 
 function checkImmutable(of: RunData, changes: Changes): void {

@@ -4,7 +4,15 @@
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/records.ts'
 import { checkChanges } from '../policy.ts'
-import type { Amendment, Authority, Commit, CommitResult, Loaded, NewRun } from '../store.ts'
+import type {
+  Amendment,
+  Authority,
+  Commit,
+  CommitResult,
+  LoadAt,
+  Loaded,
+  NewRun,
+} from '../store.ts'
 import type { Connection } from './connection.ts'
 import { deathsOf, type HeldRun, loadRows, selectHeld, selectRun } from './read.ts'
 import { applyRows, changeRun, insertRun, touchRun } from './write.ts'
@@ -14,7 +22,8 @@ export function start(c: Connection, made: NewRun): { created: boolean; run: Run
     const old = selectRun(c, made.run)
     if (old) return { created: false, run: old }
     insertRun(c, made.run)
-    applyRows(c, { checkpoint: made.checkpoint, events: [made.event] })
+    const checkpoints = made.checkpoint === null ? [] : [made.checkpoint]
+    applyRows(c, { checkpoints, events: [made.event] })
     return { created: true, run: made.run }
   })
 }
@@ -66,9 +75,10 @@ export function amend<T>(
   ref: RunRef,
   by: Authority,
   change: (now: Loaded) => Amendment<T>,
+  at?: LoadAt,
 ): Amendment<T> {
   return c.write(() => {
-    const rows = loadRows(c, ref)
+    const rows = loadRows(c, ref, at)
     if (rows === null) throw runNotFound(ref)
     const now = { ...rows, deaths: deathsOf(c, rows.attempts) }
     const amendment = change(now)

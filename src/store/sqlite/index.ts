@@ -1,14 +1,16 @@
 // The SQLite store: the default, embedded. One connection, on the main thread; a thread hop was
 // measured 1.6 times slower.
 import type { RunRef } from '../../model/records.ts'
-import type { Store } from '../store.ts'
+import type { LoadAt, Store } from '../store.ts'
 import { amend, commit, start } from './commit.ts'
 import type { Connection } from './connection.ts'
 import { adopt, movedSince } from './incarnation.ts'
 import * as lease from './lease.ts'
 import * as list from './list.ts'
+import * as lookup from './lookup.ts'
 import { openConnection, type SqliteOptions } from './open.ts'
-import { deathsOf, loadRows, selectRun } from './read.ts'
+import { deathsOf, loadRows, selectChain, selectRun } from './read.ts'
+import { rotateKey } from './rotate.ts'
 
 export type { SqliteOptions } from './open.ts'
 
@@ -24,19 +26,20 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       if (result.created) changed()
       return result
     },
-    load: async (ref) => load(c, ref),
+    load: async (ref, at) => load(c, ref, at),
     commit: async (batch) => {
       const results = commit(c, batch)
       if (batch.some((one) => one.changes.run?.state !== undefined)) changed()
       return results
     },
-    amend: async (ref, by, change) => {
-      const { changes, value } = amend(c, ref, by, change)
+    amend: async (ref, by, change, at) => {
+      const { changes, value } = amend(c, ref, by, change, at)
       if (changes !== null) changed()
       return value
     },
     ...leases(c, changed),
     ...lists(c),
+    ...lookups(c),
     moved: async () => c.plain(() => movedSince(c)),
     adopt: async (by, reason) => {
       adopt(c, by, reason)
@@ -68,12 +71,12 @@ function announcer(c: Connection, listeners: ReadonlySet<() => void>): () => voi
   }
 }
 
-function load(c: Connection, ref: RunRef) {
-  const rows = c.read(() => loadRows(c, ref))
+function load(c: Connection, ref: RunRef, at: LoadAt | undefined) {
+  const rows = c.read(() => loadRows(c, ref, at))
   return rows && { ...rows, deaths: c.plain(() => deathsOf(c, rows.attempts)) }
 }
 
-type Leases = 'register' | 'renew' | 'claim' | 'stopWorker' | 'declareDead' | 'workers'
+type Leases = 'register' | 'renew' | 'claim' | 'stopWorker' | 'declareDead' | 'workers' | 'stops'
 
 function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
   return {
@@ -89,6 +92,19 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
       changed()
     },
     workers: async ({ provable = false } = {}) => lease.listWorkers(c, provable),
+    stops: async (workerId) => lease.listStops(c, workerId),
+  }
+}
+
+type Lookups = 'registerGraph' | 'keyInput' | 'blobsInUse' | 'rotateKey' | 'readOutput'
+
+function lookups(c: Connection): Pick<Store, Lookups> {
+  return {
+    registerGraph: async (row) => lookup.registerGraph(c, row),
+    keyInput: async (ref, tool, key) => c.plain(() => lookup.keyInput(c, ref, tool, key)),
+    readOutput: async (run) => run.outputJson,
+    blobsInUse: async (digests) => c.plain(() => lookup.blobsInUse(c, digests)),
+    rotateKey: async () => rotateKey(c),
   }
 }
 
@@ -99,8 +115,11 @@ type Lists =
   | 'listItems'
   | 'listRecords'
   | 'listAttempts'
+  | 'listEvidence'
   | 'listDecisions'
   | 'listEvents'
+  | 'listCheckpoints'
+  | 'loadCheckpoints'
 
 function lists(c: Connection): Pick<Store, Lists> {
   return {
@@ -110,7 +129,11 @@ function lists(c: Connection): Pick<Store, Lists> {
     listItems: async (filter) => list.listItems(c, filter),
     listRecords: async (ref, page) => list.listRecords(c, ref, page),
     listAttempts: async (ref) => c.plain(() => list.listAttempts(c, ref)),
+    listEvidence: async (ref) => c.plain(() => list.listEvidence(c, ref)),
     listDecisions: async (ref) => c.plain(() => list.listDecisions(c, ref)),
     listEvents: async (ref, page) => list.listEvents(c, ref, page),
+    listCheckpoints: async (ref) => c.plain(() => list.listCheckpoints(c, ref)),
+    loadCheckpoints: async (ref, generation, visit) =>
+      c.plain(() => selectChain(c, ref, generation, visit)),
   }
 }

@@ -1,12 +1,17 @@
 // The key file beside the database: lines of `<id> <64 hex digits>`, the last one signs, all
-// verify. It is made once, whole: written under another name, synced, then linked into place, so
-// that of two processes that make it at once one wins and both read the same.
+// verify. It is always written whole: under another name, synced, then put into place. The first
+// one is linked, so that of two processes that make it at once one wins and both read the same; a
+// longer one replaces it, under the database's write lock (rotate.ts).
 import {
   closeSync,
+  fchownSync,
   fsyncSync,
   linkSync,
   openSync,
   readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
   statSync,
   unlinkSync,
   writeSync,
@@ -59,13 +64,7 @@ function parseLine(path: string, text: string): Key {
 export function createKeyFile(path: string): Key[] {
   const file = keyPath(path)
   const draft = `${file}.${randomHex(6)}`
-  const fd = openSync(draft, 'wx', 0o600)
-  try {
-    writeSync(fd, `k1 ${randomHex(32)}\n`)
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
+  writeDraft(draft, [newKey('k1')], null)
   try {
     linkSync(draft, file)
   } catch (error) {
@@ -79,6 +78,40 @@ export function createKeyFile(path: string): Key[] {
   return keys
 }
 
+/** Puts a longer file in the place of the one that is there. The caller has the write lock. */
+export function replaceKeyFile(path: string, keys: readonly Key[]): void {
+  // A link stays one, and what root writes stays readable for whoever owns the file.
+  const file = realpathSync(keyPath(path))
+  const draft = `${file}.next`
+  rmSync(draft, { force: true })
+  try {
+    writeDraft(draft, keys, statSync(file))
+    renameSync(draft, file)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  syncDirectory(dirname(file))
+}
+
+export function newKey(id: string): Key {
+  return { id, secret: Buffer.from(randomHex(32), 'hex') }
+}
+
+function writeDraft(
+  draft: string,
+  keys: readonly Key[],
+  owner: { uid: number; gid: number } | null,
+): void {
+  const fd = openSync(draft, 'wx', 0o600)
+  try {
+    if (owner !== null && owner.uid !== process.getuid?.()) fchownSync(fd, owner.uid, owner.gid)
+    for (const { id, secret } of keys) writeSync(fd, `${id} ${secret.toString('hex')}\n`)
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
 /** Without this a power cut may take the file's name, and with it the file. */
 function syncDirectory(directory: string): void {
   if (process.platform === 'win32') return
@@ -90,15 +123,29 @@ function syncDirectory(directory: string): void {
   }
 }
 
-/** A key given from outside. It has no id of its own: it is known by its check value, or is new. */
-export function givenKey(path: string, hex: string, checks: ReadonlyMap<string, string>): Key {
-  if (!/^[0-9a-f]{64}$/i.test(hex)) {
-    throw wrong(path, 'the key that was given is not 64 hex digits')
+/**
+ * Keys given from outside, the last of which signs. They have no ids of their own: one is known by
+ * its check value, and a new one is named after it, so that processes agree without asking.
+ */
+export function givenKeys(path: string, text: string, checks: ReadonlyMap<string, string>): Key[] {
+  const names = new Map([...checks].map(([id, check]) => [check, id]))
+  const keys = new Map<string, Key>()
+  for (const hex of text.split(/[\s,]+/).filter((part) => part !== '')) {
+    if (!/^[0-9a-f]{64}$/i.test(hex)) throw notHex(path)
+    const secret = Buffer.from(hex, 'hex')
+    const check = keyCheck({ id: '', secret })
+    const id = names.get(check) ?? `given-${check.slice(0, 12)}`
+    keys.delete(id) // the same key once more: its last place counts
+    keys.set(id, { id, secret })
   }
-  const secret = Buffer.from(hex, 'hex')
-  const check = keyCheck({ id: 'env', secret })
-  const known = [...checks].find(([, value]) => value === check)
-  return { id: known?.[0] ?? 'env', secret }
+  if (keys.size === 0) throw notHex(path)
+  const known = [...keys.keys()].some((id) => checks.has(id))
+  if (known || checks.size === 0) return [...keys.values()]
+  throw wrong(path, notTheKey([...checks.keys()].join(', ')))
+}
+
+function notHex(path: string): CounterfoilError {
+  return wrong(path, 'the key that was given is not 64 hex digits, or several such with commas')
 }
 
 /** Every key that rows may be signed with must be there and be the right one. */
@@ -112,9 +159,7 @@ export function checkKeys(
   for (const [id, check] of checks) {
     if (have.has(id) && have.get(id) !== check) throw wrong(path, notTheKey(id))
   }
-  if (lacking.length === 0) return
-  if (have.has('env')) throw wrong(path, notTheKey(lacking.join(', ')))
-  throw missing(path, lacking)
+  if (lacking.length > 0) throw missing(path, lacking)
 }
 
 function notTheKey(id: string): string {
@@ -126,8 +171,9 @@ function notTheKey(id: string): string {
 
 function missing(path: string, ids: readonly string[]): CounterfoilError {
   const says =
-    `its key ${ids.join(', ')} is missing from ${keyPath(path)}; nothing was changed; put the ` +
-    'key file back beside it, or give the key. Without it no record can be trusted'
+    `its key ${ids.join(', ')} is missing from ${keyPath(path)} and from what was given; nothing ` +
+    'was changed; put the key file back beside it, or give all its keys, the newest last. ' +
+    'Without them no record can be trusted'
   return storeError('STORE_KEY_MISSING', path, { says })
 }
 

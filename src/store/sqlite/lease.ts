@@ -98,6 +98,15 @@ function lapse(c: Connection, workerId: string): Cause | null {
 const waiting = `select ${tables.runs.columns}, rowid from runs
   where state = 'pending' and graph = ? and version = ? and namespace = ifnull(?, namespace)
   order by rowid limit ?`
+const oneWaiting = `select ${tables.runs.columns}, rowid from runs
+  where state = 'pending' and run_id = ? and namespace = ?`
+const stopping = `select ${tables.runs.columns} from runs
+  where worker_id = ? and stop is not null and state = 'running'`
+
+export function listStops(c: Connection, workerId: string): Run[] {
+  return c.plain(() => c.sql(stopping).all(workerId)).map(tables.runs.decode)
+}
+
 const holders = `select distinct worker_id from runs where state = 'running'`
 const heldBy = `select ${tables.runs.columns}, rowid from runs
   where state = 'running' and worker_id is ? order by rowid`
@@ -125,6 +134,10 @@ function claimable(c: Connection, request: ClaimRequest): Candidate[] {
 }
 
 function waitingRuns(c: Connection, request: ClaimRequest): Candidate[] {
+  if (request.runId !== undefined) {
+    const rows = c.sql(oneWaiting).all(request.runId, request.namespace ?? 'default')
+    return rows.map((row) => candidate(row, 'pending'))
+  }
   return request.graphs.flatMap(({ name, version }) =>
     c
       .sql(waiting)
@@ -146,7 +159,8 @@ function lapsedRuns(c: Connection, request: ClaimRequest): Candidate[] {
         .sql(heldBy)
         .all(workerId)
         .map((row) => candidate(row, cause))
-      const ours = (run: Run) => (request.namespace ?? run.namespace) === run.namespace
+      const ours = ({ namespace, runId }: Run) =>
+        (request.namespace ?? namespace) === namespace && (request.runId ?? runId) === runId
       return rows.filter(({ run }) => ours(run) && carried.has(`${run.graph}@${run.version}`))
     })
 }

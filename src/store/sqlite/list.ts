@@ -6,14 +6,15 @@ import type {
   CallRecord,
   Decision,
   Event,
+  Evidence,
   Item,
   Run,
   RunRef,
 } from '../../model/records.ts'
-import { decisionText, recordText } from '../seal.ts'
-import type { ItemFilter, ListRequest, Page, RunFilter, Sealed } from '../store.ts'
+import { decisionText, evidenceText, recordText } from '../seal.ts'
+import type { CheckpointRow, ItemFilter, ListRequest, Page, RunFilter, Sealed } from '../store.ts'
 import type { Connection } from './connection.ts'
-import { decodeSealed } from './read.ts'
+import { decodeAttempts, decodeSealed } from './read.ts'
 import type { SqlValue } from './tables.ts'
 import * as tables from './tables.ts'
 
@@ -85,15 +86,38 @@ export function listEvents(c: Connection, ref: RunRef, request: PageRequest): Pa
   ).map(tables.events.decode)
 }
 
-const attemptsOfRun = `select ${tables.attempts.columns} from tool_call_attempts
+const attemptsOfRun = `select ${tables.attempts.columns}, mac from tool_call_attempts
   where namespace = ? and workflow_id = ? order by dispatched_at, attempt_id`
 const decisionsOfRun = `select ${tables.decisions.columns}, mac from decisions
   where namespace = ? and run_id = ? order by +rowid`
 const itemById = `select ${tables.items.columns} from inbox_items
   where namespace = ? and item_id = ?`
 
-export function listAttempts(c: Connection, ref: RunRef): Attempt[] {
-  return c.sql(attemptsOfRun).all(ref.namespace, ref.runId).map(tables.attempts.decode)
+export function listAttempts(c: Connection, ref: RunRef): Sealed<Attempt>[] {
+  return decodeAttempts(c, c.sql(attemptsOfRun).all(ref.namespace, ref.runId))
+}
+
+const evidenceOfRun = `select ${tables.evidence.columns}, mac from call_evidence
+  where namespace = ? and workflow_id = ? order by +rowid`
+
+export function listEvidence(c: Connection, ref: RunRef): Sealed<Evidence>[] {
+  const rows = c.sql(evidenceOfRun).all(ref.namespace, ref.runId)
+  return decodeSealed(c, tables.evidence, evidenceText, rows)
+}
+
+const checkpointsOfRun = `select ${tables.checkpoints.columnList
+  .map((column) => (column === 'body_json' ? "'' as body_json" : column))
+  .join(', ')}, length(cast(body_json as blob)) from checkpoints
+  where namespace = ? and run_id = ? order by generation, visit`
+
+export function listCheckpoints(c: Connection, ref: RunRef): CheckpointRow[] {
+  return c
+    .sql(checkpointsOfRun)
+    .all(ref.namespace, ref.runId)
+    .map((values) => {
+      const { bodyJson: _, ...row } = tables.checkpoints.decode(values)
+      return { ...row, bytes: values.at(-1) as number }
+    })
 }
 
 export function listDecisions(c: Connection, ref: RunRef): Sealed<Decision>[] {

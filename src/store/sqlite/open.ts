@@ -3,20 +3,21 @@
 import Database from 'better-sqlite3'
 import { type Clock, randomHex } from '../../clock.ts'
 import { bootId } from '../boot.ts'
-import { createSealer, type Key, keyCheck } from '../seal.ts'
+import { createSealer, type Key } from '../seal.ts'
 import { Connection } from './connection.ts'
 import { sqliteCode, storeError, translate } from './errors.ts'
 import { incarnationOf } from './incarnation.ts'
-import { checkKeys, createKeyFile, givenKey, readKeyFile } from './key.ts'
+import { checkKeys, createKeyFile, givenKeys, readKeyFile } from './key.ts'
 import { noteOtherBoots } from './lease.ts'
 import { checkFileSystem, locate } from './location.ts'
-import { getMeta, keyChecks, setKeyCheck, setMeta } from './meta.ts'
+import { getMeta, keyChecks, setMeta } from './meta.ts'
 import { isFresh, knownMigrations, migrate } from './migrate.ts'
+import { findKeys, takeIn } from './rotate.ts'
 
 export interface SqliteOptions {
   path: string
   clock: Clock
-  /** 64 hex digits instead of the key file. */
+  /** Instead of the key file: 64 hex digits, or several such with commas; the last signs. */
   key?: string
   allowNetworkFs?: boolean
 }
@@ -27,52 +28,58 @@ const busyMs = 5_000
 export function openConnection(options: SqliteOptions): Connection {
   const path = locate(options.path)
   if (options.allowNetworkFs !== true) checkFileSystem(path)
-  const fileKeys = options.key === undefined ? readKeyFile(path) : null
+  // A key file that cannot be right is refused before the database is made or touched.
+  if (options.key === undefined) readKeyFile(path)
   let db: Database.Database | undefined
   try {
     db = new Database(path, { timeout: busyMs })
-    return prepare(db, path, options, fileKeys)
+    return prepare(db, path, options)
   } catch (error) {
     db?.close()
     throw translate(error, path)
   }
 }
 
-function prepare(
-  db: Database.Database,
-  path: string,
-  options: SqliteOptions,
-  fileKeys: Key[] | null,
-): Connection {
+function prepare(db: Database.Database, path: string, options: SqliteOptions): Connection {
   const known = knownMigrations()
   const fresh = patiently(() => isFresh(db, path, known))
-  const checks = fresh ? new Map<string, string>() : keyChecks(db)
-  // Read again after the checks: another process may have made the file and its key since the first
-  // look, the key before the check.
-  const keysNow = options.key === undefined ? (fileKeys ?? readKeyFile(path)) : null
-  let keys = options.key === undefined ? keysNow : [givenKey(path, options.key, checks)]
-  checkKeys(path, keys, checks)
-  keys ??= createKeyFile(path)
+  const keys = keysOf(path, options, fresh ? new Map() : keyChecks(db))
   patiently(() => assertDurable((text) => db.pragma(text, { simple: true }), path))
 
-  const sealer = createSealer(keys)
+  const given = options.key !== undefined
+  const sealer = createSealer(keys, { given, find: (id) => findKeys(db, path, given, id) })
   const connection = new Connection(db, path, options.clock, bootId(), sealer)
   connection.write(() => {
     migrate(db, path, known, options.clock.now())
-    signIn(db, path, keys)
+    for (const key of signIn(db, path, options)) sealer.add(key)
     noteOtherBoots(connection)
   })
   return connection
 }
 
-/** What a new file is given, and what a known one is compared with once more, under the lock. */
-function signIn(db: Database.Database, path: string, keys: readonly Key[]): void {
-  const checks = keyChecks(db)
+/**
+ * All keys that rows may be signed with, made if there are none yet. The file is read after the
+ * check values: another process may add a key at any moment, to the file first.
+ */
+function keysOf(path: string, options: SqliteOptions, checks: ReadonlyMap<string, string>): Key[] {
+  const keys = options.key === undefined ? readKeyFile(path) : givenKeys(path, options.key, checks)
   checkKeys(path, keys, checks)
-  for (const key of keys) if (!checks.has(key.id)) setKeyCheck(db, key.id, keyCheck(key))
-  if (getMeta(db, 'store_id') !== null) return
-  setMeta(db, 'store_id', randomHex(16))
-  setMeta(db, 'incarnation', incarnationOf(path))
+  return keys ?? createKeyFile(path)
+}
+
+/**
+ * What a new file is given, and what a known one is compared with once more, under the lock: a key
+ * may have been added since the first look.
+ */
+function signIn(db: Database.Database, path: string, options: SqliteOptions): Key[] {
+  const checks = keyChecks(db)
+  const keys = keysOf(path, options, checks)
+  takeIn(db, keys, checks)
+  if (getMeta(db, 'store_id') === null) {
+    setMeta(db, 'store_id', randomHex(16))
+    setMeta(db, 'incarnation', incarnationOf(path))
+  }
+  return keys
 }
 
 /**

@@ -1,10 +1,9 @@
 // Reads what a visit needs, in one go.
 
-import { CounterfoilError } from '../../model/errors.ts'
-import type { Attempt, Run, RunRef } from '../../model/records.ts'
+import type { Attempt, Checkpoint, Run, RunRef } from '../../model/records.ts'
 import { isOtherBoot } from '../boot.ts'
 import { attemptText, decisionText, evidenceText, recordText } from '../seal.ts'
-import type { Loaded, Sealed } from '../store.ts'
+import type { LoadAt, Loaded, Sealed } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Table } from './tables.ts'
 import * as tables from './tables.ts'
@@ -49,28 +48,42 @@ export function decodeSealed<T extends object>(
   })
 }
 
-// The visit's records whatever their version. Of the primary key's (…, node_id, checkpoint_id) just
-// the end of the last is known, `#generation#visit`, so the versions this run has been through are
-// found first, by jumping from one to the next: all ids of a version lie between `version#` and
-// `version$`. Two seeks per version however many records earlier visits left, and no index of its
-// own, which every commit of a call would pay for.
+/** Of an attempt that has not ended nothing is claimed, so there is nothing to forge. */
+export function decodeAttempts(c: Connection, rows: readonly unknown[][]): Sealed<Attempt>[] {
+  return decodeSealed(c, tables.attempts, attemptText, rows).map((row) =>
+    row.endedAt === null ? { ...row, verifies: true } : row,
+  )
+}
+
+// The visit's records whatever their node and version. Of the primary key's (…, node_id,
+// checkpoint_id) just the end of the last is known, `#generation#visit`, so the nodes and versions
+// this run has been through are found first, by jumping from one to the next: all ids of a version
+// lie between `version#` and `version$`. Two seeks per node and version however many records
+// earlier visits left, and no index of its own, which every commit of a call would pay for.
 const recordsOfVisit = `
-with recursive found (id) as (
-  select min(checkpoint_id) from tool_call_results
-    where namespace = @namespace and workflow_id = @runId and node_id = @node
+with recursive found (node, id) as (
+  select node_id, checkpoint_id from (
+    select node_id, checkpoint_id from tool_call_results
+      where namespace = @namespace and workflow_id = @runId
+      order by node_id, checkpoint_id limit 1)
   union all
-  select (
-    select min(checkpoint_id) from tool_call_results
-      where namespace = @namespace and workflow_id = @runId and node_id = @node
-        and checkpoint_id > substr(found.id, 1, instr(found.id, '#') - 1) || '$'
-  ) from found where found.id is not null
+  select r.node_id, r.checkpoint_id from found cross join tool_call_results r
+  where r.rowid = (
+    select n.rowid from tool_call_results n
+      where n.namespace = @namespace and n.workflow_id = @runId
+        and (n.node_id, n.checkpoint_id) >
+          (found.node, substr(found.id, 1, instr(found.id, '#') - 1) || '$')
+      order by n.node_id, n.checkpoint_id limit 1)
 )
 select ${tables.records.columnList.map((column) => `r.${column}`).join(', ')}, r.mac
 from found cross join tool_call_results r
-where found.id is not null
-  and r.namespace = @namespace and r.workflow_id = @runId and r.node_id = @node
+where r.namespace = @namespace and r.workflow_id = @runId and r.node_id = found.node
   and r.checkpoint_id = substr(found.id, 1, instr(found.id, '#') - 1) || @suffix
 order by r.rowid`
+
+// A scope's ids are its host's, whatever they look like.
+const recordsOfScope = `select ${tables.records.columns}, mac from tool_call_results
+  where namespace = ? and workflow_id = ? and node_id = ? and checkpoint_id = ? order by rowid`
 
 // An attempt's id begins with `generation#visit/`; `0` is the character after `/`.
 const attemptsOfVisit = `select ${tables.attempts.columns}, mac from tool_call_attempts
@@ -84,7 +97,27 @@ const ofVisit = 'where namespace = ? and run_id = ? and generation = ? and visit
 const itemsOfVisit = `select ${tables.items.columns} from inbox_items ${ofVisit} order by rowid`
 const decisionsOfVisit = `select ${tables.decisions.columns}, mac from decisions ${ofVisit}
   order by rowid`
-const checkpointOfVisit = `select ${tables.checkpoints.columns} from checkpoints ${ofVisit}`
+
+const chainOfVisit = `select ${tables.checkpoints.columns} from checkpoints
+  where namespace = @namespace and run_id = @runId and generation = @generation
+    and visit <= @visit and visit >= (
+      select base_visit from checkpoints
+      where namespace = @namespace and run_id = @runId and generation = @generation
+        and visit = @visit)
+  order by visit`
+
+/** The rows that the state at this visit is made of; none if the visit has no checkpoint. */
+export function selectChain(
+  c: Connection,
+  { namespace, runId }: RunRef,
+  generation: number,
+  visit: number,
+): Checkpoint[] {
+  return c
+    .sql(chainOfVisit)
+    .all({ namespace, runId, generation, visit })
+    .map(tables.checkpoints.decode)
+}
 
 const unresolvedOfRun = `select tool_name, input_hash from tool_call_results
   where namespace = ? and workflow_id = ? and unresolved = 1 order by rowid`
@@ -92,29 +125,22 @@ const unresolvedOfRun = `select tool_name, input_hash from tool_call_results
 export type LoadedRows = Omit<Loaded, 'deaths'>
 
 /** Everything but the deaths, which may have to be written down. Within one transaction. */
-export function loadRows(c: Connection, ref: RunRef): LoadedRows | null {
+export function loadRows(c: Connection, ref: RunRef, at?: LoadAt): LoadedRows | null {
   const run = selectRun(c, ref)
   if (run === null) return null
-  const { namespace, runId, generation, visit } = run
+  const { namespace, runId, generation } = run
+  const visit = at?.visit ?? run.visit
   const here = [namespace, runId, generation, visit]
   const prefix = `${generation}#${visit}`
-  const checkpoint = c.sql(checkpointOfVisit).get(...here)
-  if (checkpoint === undefined) throw noCheckpoint(c, run)
+  const scope = at?.scope
+  const records = scope
+    ? c.sql(recordsOfScope).all(namespace, runId, scope.nodeId, scope.checkpointId)
+    : c.sql(recordsOfVisit).all({ namespace, runId, suffix: `#${prefix}` })
   return {
     run,
-    checkpoint: tables.checkpoints.decode(checkpoint),
-    records: decodeSealed(
-      c,
-      tables.records,
-      recordText,
-      c.sql(recordsOfVisit).all({ namespace, runId, node: run.node, suffix: `#${prefix}` }),
-    ),
-    attempts: decodeSealed(
-      c,
-      tables.attempts,
-      attemptText,
-      c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix),
-    ).map((row) => (row.endedAt === null ? { ...row, verifies: true } : row)),
+    checkpoints: at === undefined ? selectChain(c, run, generation, visit) : [],
+    records: decodeSealed(c, tables.records, recordText, records),
+    attempts: decodeAttempts(c, c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix)),
     evidence: decodeSealed(
       c,
       tables.evidence,
@@ -136,15 +162,6 @@ export function loadRows(c: Connection, ref: RunRef): LoadedRows | null {
       .all(namespace, runId)
       .map(([tool, inputHash]) => ({ tool: tool as string, inputHash: inputHash as string })),
   }
-}
-
-function noCheckpoint(c: Connection, run: Run): CounterfoilError {
-  return new CounterfoilError(
-    'STORE_CORRUPT',
-    `store ${c.path}: run ${run.runId} has no checkpoint of its visit; it cannot be ` +
-      'continued; restore a backup',
-    { details: { path: c.path, runId: run.runId } },
-  )
 }
 
 const workerEnd = 'select died_at, boot_id from workers where worker_id = ?'

@@ -52,7 +52,10 @@ const putDecision = upsert(tables.decisions, {
   extra: ['mac'],
 })
 const addEvent = insert(tables.events)
-const addCheckpoint = insert(tables.checkpoints)
+// A replay from an earlier checkpoint comes to the same visits again.
+const putCheckpoint = upsert(tables.checkpoints, {
+  key: ['namespace', 'run_id', 'generation', 'visit'],
+})
 const addRun = insert(tables.runs)
 
 export function insertRun(c: Connection, run: Run): void {
@@ -74,14 +77,14 @@ export function applyRows(c: Connection, changes: Changes): void {
     put(c, putDecision, [...tables.decisions.encode(row), sealer.decision(row)])
   }
   for (const row of changes.events ?? []) c.sql(addEvent).run(...tables.events.encode(row))
-  if (changes.checkpoint) {
-    c.sql(addCheckpoint).run(...tables.checkpoints.encode(changes.checkpoint))
+  for (const row of changes.checkpoints ?? []) {
+    c.sql(putCheckpoint).run(...tables.checkpoints.encode(row))
   }
 }
 
 const addRecord = insert(tables.records, ['mac'])
 const settleRecord = `update tool_call_results set status = ?, seq = ?, result_json = ?,
-  external_id = ?, error_json = ?, unresolved = ?, settled_at = ?, mac = ?
+  result_digest = ?, external_id = ?, error_json = ?, usage_json = ?, unresolved = ?, settled_at = ?, mac = ?
   where ${recordKey
     .split(' ')
     .map((column) => `${column} = ?`)
@@ -117,9 +120,10 @@ const keyOfRecord = (row: CallRecord): SqlValue[] => [
 ]
 
 function settle(c: Connection, row: CallRecord, mac: string): boolean {
-  const { status, seq, resultJson, externalId, errorJson, unresolved, settledAt } = row
-  const values = [status, seq, resultJson, externalId, errorJson, unresolved ? 1 : 0, settledAt]
-  return c.sql(settleRecord).run(...values, mac, ...keyOfRecord(row)).changes > 0
+  const { status, seq, resultJson, resultDigest, externalId, errorJson, usageJson } = row
+  const values = [status, seq, resultJson, resultDigest, externalId, errorJson, usageJson]
+  const end = [row.unresolved ? 1 : 0, row.settledAt, mac]
+  return c.sql(settleRecord).run(...values, ...end, ...keyOfRecord(row)).changes > 0
 }
 
 function put(c: Connection, sql: string, values: SqlValue[]): void {
@@ -129,7 +133,8 @@ function put(c: Connection, sql: string, values: SqlValue[]): void {
 }
 
 const place = ['version', 'state', 'node', 'generation', 'visit', 'fence', 'workerId'] as const
-const rare = [...place, 'outputJson', 'errorJson', 'waitingFor'] as const
+const ends = ['outputJson', 'outputDigest', 'errorJson', 'waitingFor'] as const
+const rare = [...place, ...ends, 'reached', 'stop'] as const
 
 const stamp = 'update runs set commit_id = ?, updated_at = ? where namespace = ? and run_id = ?'
 
@@ -153,8 +158,14 @@ export function changeRun(
   commitId: string | null,
 ): void {
   const next = { ...applyRunChange(run, changes, c.clock.now()), commitId }
+  if (changes.run?.rewind) {
+    c.sql(dropLater).run(run.namespace, run.runId, next.generation, next.visit)
+  }
   putRun(c, run, next)
 }
+
+const dropLater = `delete from checkpoints
+  where namespace = ? and run_id = ? and generation = ? and visit > ?`
 
 export function putRun(c: Connection, run: Run, next: Run): void {
   const { namespace, runId } = run

@@ -2,6 +2,7 @@ import type { Changes } from '../../store/store.ts'
 import {
   attempt,
   type Bench,
+  checkpoint,
   decision,
   event,
   evidence,
@@ -86,7 +87,7 @@ function refusing({ on, expect }: Bench): void {
     ['a client may not write records', 'client', { records: [settled(record())] }],
     ['a client may not write attempts', 'client', { attempts: [attempt()] }],
     ['a client may not write evidence', 'client', { evidence: [evidence()] }],
-    ['a client may not write checkpoints', 'client', { checkpoint: newRun().checkpoint }],
+    ['a client may not write checkpoints', 'client', { checkpoints: [checkpoint()] }],
     ['evidence may not write records', 'evidence', { records: [settled(record())] }],
     ['evidence may not begin an attempt', 'evidence', { attempts: [attempt()] }],
     ['evidence may not make a grant', 'evidence', { decisions: [decision()] }],

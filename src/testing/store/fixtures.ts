@@ -131,17 +131,25 @@ export function newRun(runId = 'r1', more: Partial<Run> = {}): NewRun {
   const run: Run = {
     ...ref(runId),
     ...{ graph: 'g', version: '1.0.0', state: 'pending', node: 'run', generation: 0, visit: 1 },
+    ...{ reached: 1, outputDigest: null, stop: null },
     ...{ inputHash: 'h0', outputJson: null, errorJson: null, waitingFor: null, fence: 0 },
     ...{ workerId: null, arrivals: 0, claims: 0, commitId: null, traceId: 't1' },
     ...{ createdAt: 1_000, updatedAt: 1_000 },
     ...more,
   }
-  const { namespace, generation, visit, node, version } = run
-  const checkpoint: Checkpoint = {
-    ...{ namespace, runId, generation, visit, node, version },
-    ...{ schemaVersion: 1, kind: 'base', bodyJson: '{"input":1}', digest: 'd0', createdAt: 1_000 },
+  const { generation, visit, node, version } = run
+  const at = { generation, visit, node, version, baseVisit: visit }
+  return { run, checkpoint: checkpoint(runId, at), event: event('started', runId) }
+}
+
+export function checkpoint(runId = 'r1', more: Partial<Checkpoint> = {}): Checkpoint {
+  return {
+    ...ref(runId),
+    ...{ generation: 0, visit: 1, node: 'run', version: '1.0.0', schemaVersion: 2 },
+    ...{ kind: 'base', baseVisit: 1, previous: null, bodyDigest: null },
+    ...{ bodyJson: '{"input":1}', digest: 'd0', createdAt: 1_000 },
+    ...more,
   }
-  return { run, checkpoint, event: event('started', runId) }
 }
 
 export function event(kind: string, runId = 'r1', data: Event['data'] = {}): Event {
@@ -156,6 +164,7 @@ export function record(nth = 1, more: Partial<CallRecord> = {}): CallRecord {
     ...{ occurrence: 0, nth, replayClass: 'unsafe_on_replay', idempotencyKey: null },
     ...{ expiresAt: null, status: 'pending', seq: null, after: 0, inputJson: '{"to":"ana"}' },
     ...{ resultJson: null, externalId: null, errorJson: null, unresolved: false, attempt: 1 },
+    ...{ resultDigest: null, usageJson: null },
     ...{ fence: 1, workerId: worker, spanId: 's1', createdAt: 2_000 + nth, settledAt: null },
     ...more,
   }
@@ -178,7 +187,9 @@ export function attempt(nth = 1, more: Partial<Attempt> = {}): Attempt {
 
 export function evidence(nth = 1, more: Partial<Evidence> = {}): Evidence {
   const { attemptId } = attempt(nth)
-  const receipt = { resultJson: '{"id":"m1"}', externalId: 'm1', errorJson: null }
+  const receipt = {
+    ...{ resultJson: '{"id":"m1"}', resultDigest: null, externalId: 'm1', errorJson: null },
+  }
   return { ...ref(), attemptId, outcome: 'landed', ...receipt, at: 4_000, seq: null, ...more }
 }
 
@@ -188,10 +199,11 @@ export function item(itemId = 'i1', more: Partial<Item> = {}): Item {
     ...ref(),
     ...{ itemId, kind: 'doubt', reason: 'unknown', state: 'open', version: 1, queue: 'default' },
     ...{ title: 'Did it happen?', generation: 0, visit: 1, createdAt: 5_000 },
-    ...{ closedAt: null, closedBy: null },
+    ...{ closedAt: null, closedBy: null, dueAt: null },
     body: {
       ...{ subject, node: 'run', input: { to: 'ana' }, attempt: 1, idempotencyKey: null },
-      ...{ unmatched: [], error: null, probe: null, data: null },
+      ...{ unmatched: [], error: null, probe: null, data: null, approval: null, damage: null },
+      scope: null,
     },
     ...more,
   }
@@ -204,7 +216,7 @@ export function decision(decisionId = 'd1', more: Partial<Decision> = {}): Decis
     subject: { tool: 'send', inputHash: 'h1', occurrence: 0, nth: 1 },
     ...{ outcome: 'did_not_happen', record: null, resultJson: null, by: 'ana', why: 'I looked' },
     ...{ evidence: null, madeSure: false, version: 1, at: 6_000 },
-    ...{ seq: null, usedBy: null, voidedAt: null },
+    ...{ seq: null, usedBy: null, voidedAt: null, shownHash: null },
     ...more,
   }
 }

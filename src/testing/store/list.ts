@@ -88,7 +88,7 @@ function ofOneRun({ on, expect }: Bench): void {
     const sealed = (rows: readonly object[]) => rows.map((row) => ({ ...row, verifies: true }))
     expect(items).toEqual(sealed([earlier, settled(record(2))]))
     expect(next).toBe(null)
-    expect(await s.store.listAttempts(run)).toEqual(attempts)
+    expect(await s.store.listAttempts(run)).toEqual(sealed(attempts))
     expect(await s.store.listDecisions(run)).toEqual(sealed(decisions))
     expect(await s.store.listAttempts(ref('nobody'))).toEqual([])
   })

@@ -7,7 +7,7 @@ export function startConcern({ describe, on, expect }: Bench): void {
       expect(await s.store.start(made)).toEqual({ created: true, run: made.run })
       expect(await s.store.getRun(ref())).toEqual(made.run)
       const loaded = await s.load(ref())
-      expect(loaded.checkpoint).toEqual(made.checkpoint)
+      expect(loaded.checkpoints).toEqual([made.checkpoint])
       expect(loaded.records.length + loaded.attempts.length + loaded.items.length).toBe(0)
       expect(await s.events(ref())).toEqual([event('started')])
     })

@@ -1,0 +1,45 @@
+// Reads a run's state and its document from the store, for people and for other processes.
+import { readChain } from '../model/checkpoint.ts'
+import { documentOf, type RunDocument } from '../model/document.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import type { Graph } from '../model/graph.ts'
+import * as limits from '../model/limits.ts'
+import type { CallRecord, Run } from '../model/records.ts'
+import type { Store } from '../store/store.ts'
+
+export async function readState(store: Store, run: Run, visit = run.visit): Promise<unknown> {
+  const chain = await store.loadCheckpoints(run, run.generation, visit)
+  if (chain.length === 0) {
+    throw new CounterfoilError(
+      'CHECKPOINT_NOT_FOUND',
+      `run ${run.runId} has no checkpoint of visit ${visit}; it stands at visit ${run.visit}`,
+    )
+  }
+  const read = readChain(chain, { version: run.version, visit })
+  if (read.ok) return read.state
+  throw new CounterfoilError('CHECKPOINT_DAMAGED', `run ${run.runId}: ${read.why}`)
+}
+
+export async function readDocument(
+  { store, graphs }: { store: Store; graphs: ReadonlyMap<string, Graph> },
+  run: Run,
+): Promise<RunDocument> {
+  const state = await readState(store, run)
+  const read = graphs.get(`${run.graph}@${run.version}`)?.document ?? null
+  const decisions = await store.listDecisions(run)
+  return documentOf({ run, state, records: await allRecords(store, run), decisions, read })
+}
+
+async function allRecords(store: Store, run: Run): Promise<CallRecord[]> {
+  const rows: CallRecord[] = []
+  let cursor: string | null = null
+  do {
+    const page: Awaited<ReturnType<Store['listRecords']>> = await store.listRecords(run, {
+      countMax: limits.pageSizeMax,
+      ...(cursor === null ? {} : { cursor }),
+    })
+    rows.push(...page.items)
+    cursor = page.next
+  } while (cursor !== null)
+  return rows
+}

@@ -1,0 +1,33 @@
+// Registers graphs with the store: the same version with other content is refused (F3), before
+// anything of it is started or claimed.
+import type { Clock } from '../clock.ts'
+import { canonical } from '../model/canonical.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import { differences, type GraphContent } from '../model/fingerprint.ts'
+import type { Graph } from '../model/graph.ts'
+import type { Store } from '../store/store.ts'
+
+export async function registerGraphs(
+  store: Store,
+  clock: Clock,
+  namespace: string,
+  graphs: Iterable<Graph>,
+): Promise<void> {
+  for (const graph of graphs) {
+    const { name, version, fingerprint, content } = graph
+    const contentJson = canonical(content)
+    const row = { namespace, name, version, fingerprint, contentJson, registeredAt: clock.now() }
+    const known = await store.registerGraph(row)
+    if (known.fingerprint !== fingerprint) throw changed(graph, known.contentJson)
+  }
+}
+
+function changed(graph: Graph, knownJson: string): CounterfoilError {
+  const what = differences(JSON.parse(knownJson) as GraphContent, graph.content)
+  return new CounterfoilError(
+    'GRAPH_CHANGED',
+    `graph ${graph.id} is known to this store with other content: ${what.join('; ')}. Runs stay ` +
+      'on what they began with, so a change is a new version: give it another id',
+    { details: { graph: graph.id, differences: what } },
+  )
+}

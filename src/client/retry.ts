@@ -1,0 +1,186 @@
+// A failed run, tried again by a person from its last checkpoint (C10). What succeeded is read back;
+// for each call that failed the person says what becomes of it: a failure that is kept would only
+// fail the run again.
+import { type Clock, timeId } from '../clock.ts'
+import { canonical, sha256 } from '../model/canonical.ts'
+import { type DecideView, quietUntil } from '../model/decide.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import {
+  type CallRecord,
+  type Decision,
+  eventOf,
+  type Item,
+  keyOf,
+  type RunRef,
+  type Subject,
+} from '../model/records.ts'
+import type { Changes, Loaded, Store } from '../store/store.ts'
+
+/** `send`: once more. `keep`: it stays failed. Or the result, where a person knows that it happened. */
+export type Fate = 'send' | 'keep' | { happened: unknown }
+
+export interface RetryRequest {
+  by: string
+  reason: string
+  /** By the call's name: `send_email#0` is the first call of send_email in the visit. */
+  calls?: Readonly<Record<string, Fate>>
+  /** States on record that no earlier attempt of an unknown outcome can still land. */
+  madeSure?: boolean
+}
+
+/** A failed call of the run's present visit, as a retry names it. */
+export interface FailedCall {
+  readonly name: string
+  readonly tool: string
+  readonly input: unknown
+  readonly error: unknown
+  /** Failed by a person who did not know whether it had happened. */
+  readonly unresolved: boolean
+}
+
+export async function failedCalls(store: Store, ref: RunRef): Promise<FailedCall[]> {
+  const now = await store.load(ref)
+  return now === null ? [] : openFailures(now).map(shown)
+}
+
+export async function retryRun(
+  store: Store,
+  clock: Clock,
+  ref: RunRef,
+  request: RetryRequest,
+): Promise<void> {
+  for (const key of ['by', 'reason'] as const) {
+    if (typeof request?.[key] !== 'string' || request[key].trim() === '') {
+      throw invalid(`a retry needs \`${key}\`: who wants it, and why`)
+    }
+  }
+  await store.amend(ref, 'client', (now) => ({
+    changes: changesFor(now, request, clock),
+    value: null,
+  }))
+}
+
+function changesFor(now: Loaded, request: RetryRequest, clock: Clock): Changes {
+  const { run } = now
+  if (run.state !== 'failed') {
+    throw new CounterfoilError(
+      'RUN_NOT_FAILED',
+      `run ${run.runId} is ${run.state}: only a failed run can be tried again`,
+    )
+  }
+  const at = clock.now()
+  const failures = openFailures(now)
+  checkNames(failures, request)
+  const changes = { items: [] as Item[], decisions: [] as Decision[] }
+  for (const record of failures) {
+    const fate = request.calls?.[nameOf(record)] ?? 'keep'
+    if (fate === 'keep') continue
+    if (fate === 'send' && record.unresolved) checkQuiet(now, record, request, at)
+    const made = decisionOf(now, record, fate, request, { at, decisionId: timeId(clock, 'dec') })
+    changes.items.push(made.item)
+    changes.decisions.push(made.decision)
+  }
+  const { by, reason } = request
+  const cause = `tried again by ${by}: ${reason}`
+  return {
+    ...changes,
+    run: { state: 'pending', errorJson: null, waitingFor: null, arrive: true },
+    events: [eventOf(run, at, 'state', { from: 'failed', to: 'pending', cause })],
+  }
+}
+
+/** Failures that no earlier retry has ruled on. */
+function openFailures(now: Loaded): CallRecord[] {
+  const ruled = new Set(
+    now.decisions
+      .filter((row) => row.reason === 'failed' && row.subject !== null)
+      .map((row) => keyOf(row.subject as Subject)),
+  )
+  return now.records.filter((row) => row.status === 'failed' && !ruled.has(keyOf(row)))
+}
+
+/** Every failed call that is not pure has to be named: nothing is sent or kept by silence. */
+function checkNames(failures: readonly CallRecord[], { calls = {} }: RetryRequest): void {
+  const names = failures.map(nameOf)
+  const strange = Object.keys(calls).find((name) => !names.includes(name))
+  if (strange !== undefined) {
+    throw invalid(`\`calls\` names ${strange}; the failed ones are ${names.join(', ') || 'none'}`)
+  }
+  const silent = failures.filter((row) => row.replayClass !== 'pure').map(nameOf)
+  const missing = silent.filter((name) => calls[name] === undefined)
+  if (missing.length === 0) return
+  throw invalid(
+    `say what becomes of ${missing.join(', ')}: "send" (once more), "keep" (stays failed), or ` +
+      '{ happened: result }',
+    { calls: missing },
+  )
+}
+
+function checkQuiet(now: DecideView, record: CallRecord, request: RetryRequest, at: number): void {
+  if (request.madeSure === true) return
+  const until = quietUntil(now, { body: { subject: subjectOf(record) } } as Item)
+  if (until !== null && at >= until.at) return
+  throw new CounterfoilError(
+    'DECISION_TOO_EARLY',
+    `${nameOf(record)} was failed without knowing its outcome, and may still land: look again ` +
+      'later, or state madeSure: true, which is kept on record under your name',
+  )
+}
+
+function decisionOf(
+  { run }: Loaded,
+  record: CallRecord,
+  fate: Exclude<Fate, 'keep'>,
+  request: RetryRequest,
+  { at, decisionId }: { at: number; decisionId: string },
+): { item: Item; decision: Decision } {
+  const { namespace, runId, generation, visit } = run
+  const subject = subjectOf(record)
+  const id = sha256(canonical([namespace, runId, generation, visit, 'failed', keyOf(record)]))
+  const itemId = `item_${id.slice(0, 20)}`
+  const input = record.inputJson === null ? null : JSON.parse(record.inputJson)
+  const body = {
+    ...{ subject, node: record.nodeId, scope: null, input, attempt: record.attempt },
+    ...{ idempotencyKey: record.idempotencyKey, unmatched: [], error: null, probe: null },
+    ...{ data: null, approval: null, damage: null },
+  }
+  const where = { namespace, runId, itemId, generation, visit, kind: 'doubt', reason: 'failed' }
+  const outcome = fate === 'send' ? 'send' : 'happened'
+  const decision = {
+    ...where,
+    ...{ decisionId, subject, outcome, record: null, by: request.by, why: request.reason },
+    resultJson: fate === 'send' ? null : canonical(fate.happened ?? null),
+    ...{ shownHash: null, evidence: null, madeSure: request.madeSure === true, version: 1, at },
+    ...{ seq: null, usedBy: null, voidedAt: null },
+  } as Decision
+  const item = {
+    ...where,
+    ...{ state: 'decided', version: 1, queue: 'doubts', title: `${record.tool}: it failed` },
+    ...{ dueAt: null, body, createdAt: at, closedAt: at, closedBy: null },
+  } as Item
+  return { item, decision }
+}
+
+function subjectOf({ tool, inputHash, occurrence, nth }: CallRecord): Subject {
+  return { tool, inputHash, occurrence, nth }
+}
+
+function nameOf({ tool, nth }: CallRecord): string {
+  return `${tool}#${nth}`
+}
+
+function shown(record: CallRecord): FailedCall {
+  const { tool, inputJson, errorJson, unresolved } = record
+  const parsed = (json: string | null) => (json === null ? null : JSON.parse(json))
+  return {
+    name: nameOf(record),
+    tool,
+    input: parsed(inputJson),
+    error: parsed(errorJson),
+    unresolved,
+  }
+}
+
+function invalid(message: string, details: Record<string, unknown> = {}): CounterfoilError {
+  return new CounterfoilError('RETRY_INVALID', message, { details })
+}

@@ -1,0 +1,61 @@
+// What a foreign runtime holds while its code is at one place.
+import type { Call } from '../model/context.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import { isTool, type Tool } from '../model/tool.ts'
+
+/** What the host says about a call besides its input. */
+export interface ScopeCallOptions {
+  /** Its own id of the call (a model's tool_call_id): it stands for the occurrence. */
+  callId?: string
+  confidence?: number
+  amount?: number
+}
+
+interface Opened {
+  readonly visit: {
+    call(tool: Tool, input: unknown, options: ScopeCallOptions): Call<unknown>
+  }
+  close(): Promise<void>
+}
+
+interface Ids {
+  readonly workflowId: string
+  readonly nodeId: string
+  readonly checkpointId: string
+}
+
+/** One visit of a foreign runtime. Leased until it is closed, or its process dies. */
+export class Scope {
+  readonly workflowId: string
+  readonly nodeId: string
+  readonly checkpointId: string
+  private readonly opened: Opened
+
+  constructor(opened: Opened, { workflowId, nodeId, checkpointId }: Ids) {
+    this.opened = opened
+    this.workflowId = workflowId
+    this.nodeId = nodeId
+    this.checkpointId = checkpointId
+  }
+
+  /**
+   * Calls a tool through the gate. Where a node would park, it rejects with a ReplayUnsafeError,
+   * which is not to be retried: a person decides, and the scope is opened again.
+   */
+  call<In, Out>(tool: Tool<In, Out>, input: In, options: ScopeCallOptions = {}): Call<Out> {
+    if (!isTool(tool)) {
+      const message = 'scope.call needs a tool that was made by tool({ … })'
+      throw new CounterfoilError('TOOL_INVALID', message)
+    }
+    const { callId } = options
+    if (callId !== undefined && (typeof callId !== 'string' || callId === '')) {
+      throw new CounterfoilError('INPUT_INVALID', 'scope.call: `callId` must be a string')
+    }
+    return this.opened.visit.call(tool as Tool, input, options) as Call<Out>
+  }
+
+  /** Waits for what is under way, writes it down, and gives the hold back. */
+  close(): Promise<void> {
+    return this.opened.close()
+  }
+}

@@ -1,0 +1,363 @@
+// One look at one run of a ledger (B8): what its rows say about each other, and about its events.
+import { sha256 } from '../model/canonical.ts'
+import { readChain } from '../model/checkpoint.ts'
+import { isCounterfoilError } from '../model/errors.ts'
+import * as limits from '../model/limits.ts'
+import {
+  type Attempt,
+  type CallRecord,
+  type Checkpoint,
+  type Decision,
+  type Event,
+  type Evidence,
+  isAsked,
+  keyOf,
+  type Run,
+  visitOfAttempt,
+} from '../model/records.ts'
+import type { Page, Sealed, Store } from '../store/store.ts'
+import type { Finding, FindingKind } from './verify.ts'
+
+/** Wall clocks are set, and differ between machines: less than this is not held against a row. */
+export const toleranceMs = 60_000
+
+/** What only concerns one row holds whatever happens to the others. */
+const certain: readonly FindingKind[] = ['mac', 'input']
+
+type Claim = { of: 'record' | 'decision' | 'evidence'; keys: readonly string[]; subject: string }
+
+/** One look at one run. A call is named like its attempts: `generation#visit/tool/input/n`. */
+export class RunCheck {
+  readonly counts = { runs: 1, calls: 0, attempts: 0, decisions: 0, evidence: 0, checkpoints: 0 }
+  findings: Finding[] = []
+  private readonly store: Store
+  private readonly run: Run
+  /** Who was given the run, by fence. */
+  private readonly holders = new Map<number, unknown>()
+  private readonly probed = new Set<unknown>()
+  private readonly mentions: Pick<Event, 'kind' | 'data'>[] = []
+  private readonly attempts = new Map<string, Sealed<Attempt>>()
+  private readonly attemptsOf = new Map<string, Sealed<Attempt>[]>()
+  private readonly decisionsOn = new Map<string, Decision[]>()
+  private readonly decided = new Set<string>()
+  private readonly landed = new Set<string>()
+  private readonly calls = new Set<string>()
+  private readonly seqs = new Map<string, Claim[]>()
+
+  constructor(store: Store, run: Run) {
+    this.store = store
+    this.run = run
+  }
+
+  async look(): Promise<void> {
+    const { store, run } = this
+    await this.checkCheckpoints()
+    for await (const event of rowsOf((page) => store.listEvents(run, page))) this.note(event)
+    for (const row of await store.listAttempts(run)) this.addAttempt(row)
+    const evidence = await store.listEvidence(run)
+    for (const row of evidence) this.addEvidence(row)
+    const decisions = await store.listDecisions(run)
+    for (const row of decisions) this.addDecision(row)
+    for await (const row of rowsOf((page) => store.listRecords(run, page))) this.checkRecord(row)
+    for (const call of this.attemptsOf.keys()) {
+      if (this.calls.has(call)) continue
+      this.find('call', call, 'it was sent, and its record is not there: the row was removed')
+    }
+    for (const row of decisions) if (row.verifies) await this.checkDecision(row)
+    for (const event of this.mentions) await this.checkMention(event)
+  }
+
+  keepCertain(): void {
+    this.findings = this.findings.filter(({ kind }) => certain.includes(kind))
+  }
+
+  private find(kind: FindingKind, subject: string, message: string): void {
+    this.findings.push({ runId: this.run.runId, kind, subject, message })
+  }
+
+  private note({ kind, data }: Event): void {
+    if (kind === 'claimed' || kind === 'taken_over') {
+      this.holders.set(Number(data['fence']), data['worker'])
+    } else if (kind === 'probed') {
+      if (data['landed'] === 'yes') this.probed.add(data['tool'])
+    } else if (telling.includes(kind)) this.mentions.push({ kind, data })
+  }
+
+  private addAttempt(row: Sealed<Attempt>): void {
+    const { attemptId, attempt, endedAt } = row
+    this.counts.attempts++
+    this.attempts.set(attemptId, row)
+    const call = callOfAttempt(attemptId)
+    this.attemptsOf.set(call, [...(this.attemptsOf.get(call) ?? []), row])
+    if (!row.verifies) return this.find('mac', attemptId, 'its end is not as it was signed')
+    this.checkHolder(attemptId, row)
+    this.inOrder(attemptId, ['dispatched', row.dispatchedAt], ['ended', endedAt])
+    if (attemptId !== `${call}/${attempt}` || (endedAt === null) !== (row.outcome === null)) {
+      this.find('attempt', attemptId, 'its number, end and outcome do not fit together')
+    }
+  }
+
+  private addEvidence(row: Sealed<Evidence>): void {
+    const { attemptId, at, seq, outcome } = row
+    this.counts.evidence++
+    const attempt = this.attempts.get(attemptId)
+    if (!row.verifies) return this.find('mac', attemptId, 'its evidence is not as it was signed')
+    if (attempt === undefined) {
+      this.find('evidence', attemptId, 'its attempt is not there: the row was removed')
+    } else this.inOrder(attemptId, ['dispatched', attempt.dispatchedAt], ['known', at])
+    const call = callOfAttempt(attemptId)
+    if (outcome === 'landed') this.landed.add(call)
+    const keys = [call.slice(call.indexOf('/') + 1)]
+    this.claimSeq(placeOfAttempt(attemptId), seq, { of: 'evidence', keys, subject: attemptId })
+  }
+
+  private addDecision(row: Sealed<Decision>): void {
+    const { decisionId, generation, visit, subject, record, seq } = row
+    this.counts.decisions++
+    this.decided.add(row.itemId)
+    if (!row.verifies) return this.find('mac', decisionId, 'the decision is not as it was signed')
+    this.inOrder(decisionId, ['started', this.run.createdAt], ['decided', row.at])
+    const keys = [subject, record].flatMap((named) => (named ? [keyOf(named)] : []))
+    for (const key of keys) {
+      this.decisionsOn.set(key, [...(this.decisionsOn.get(key) ?? []), row])
+    }
+    this.claimSeq(`${generation}#${visit}`, seq, { of: 'decision', keys, subject: decisionId })
+  }
+
+  private checkRecord(record: Sealed<CallRecord>): void {
+    const call = this.callOf(record)
+    this.counts.calls++
+    this.calls.add(call)
+    if (!record.verifies) return this.find('mac', call, 'its record is not as it was signed')
+    const keys = [keyOf(record)]
+    this.claimSeq(placeOf(call), record.seq, { of: 'record', keys, subject: call })
+    this.checkHolder(call, record)
+    const { createdAt, settledAt } = record
+    this.inOrder(call, ['run started', this.run.createdAt], ['made', createdAt])
+    this.inOrder(call, ['made', createdAt], ['settled', settledAt])
+    if (!this.keepsInput(record, call)) {
+      this.find('input', call, 'the input that is kept is not the one that the call is known by')
+    }
+    this.checkAttempts(record, call)
+  }
+
+  private keepsInput(record: CallRecord, call: string): boolean {
+    const { inputJson, inputHash, tool } = record
+    // What a person is asked shows more than it is known by; what a person edited is not what was
+    // asked for.
+    if (inputJson === null || isAsked(tool) || sha256(inputJson) === inputHash) return true
+    return this.decisionsAbout(call).some(
+      (row) => row.kind === 'approval' && row.outcome === 'edit',
+    )
+  }
+
+  private checkAttempts(record: CallRecord, call: string): void {
+    const rows = this.attemptsOf.get(call) ?? []
+    const sent = record.replayClass === 'pure' ? 0 : record.attempt
+    for (const row of rows) {
+      const { attemptId, dispatchedAt } = row
+      if (numberOf(row) > sent) {
+        const message = `its call knows of ${sent} attempts: the record is an older form of itself`
+        this.find('attempt', attemptId, message)
+      }
+      this.inOrder(attemptId, ['call made', record.createdAt], ['dispatched', dispatchedAt])
+      this.inOrder(attemptId, ['dispatched', dispatchedAt], ['call settled', record.settledAt])
+    }
+    for (let number = 1; number <= sent; number++) {
+      if (rows.some((row) => numberOf(row) === number)) continue
+      this.find('attempt', `${call}/${number}`, 'the row of this attempt was removed')
+    }
+    const last = rows.find((row) => numberOf(row) === sent)
+    if (last === undefined) return
+    if (last.workerId !== record.workerId || last.fence !== record.fence) {
+      const wrote = `${record.workerId} at fence ${record.fence}`
+      const sender = `${last.workerId} at fence ${last.fence}`
+      this.find('holder', call, `it was recorded by ${wrote}, and sent by ${sender}`)
+    }
+    const denied = last.outcome === 'refused' || last.outcome === 'not_sent'
+    if (!denied || record.status !== 'committed' || this.isExplained(record, call)) return
+    const message = `its last attempt was ${last.outcome}, and nothing says how it came to a result`
+    this.find('outcome', call, message)
+  }
+
+  private isExplained(record: CallRecord, call: string): boolean {
+    const decided = this.decisionsAbout(call).some((row) => row.voidedAt === null)
+    return decided || this.landed.has(call) || this.probed.has(record.tool)
+  }
+
+  private decisionsAbout(call: string): Decision[] {
+    const rows = this.decisionsOn.get(call.slice(call.indexOf('/') + 1)) ?? []
+    const place = placeOf(call)
+    return rows.filter((row) => `${row.generation}#${row.visit}` === place)
+  }
+
+  private checkHolder(subject: string, row: { workerId: string; fence: number }): void {
+    const { workerId, fence } = row
+    if (fence <= this.run.fence && this.holders.get(fence) === workerId) return
+    this.find('holder', subject, `${workerId} was never given the run at fence ${fence}`)
+  }
+
+  /** The second time is not before the first. */
+  private inOrder(
+    subject: string,
+    [earlier, from]: readonly [string, number],
+    [later, to]: readonly [string, number | null],
+  ): void {
+    if (to === null || from - to <= toleranceMs) return
+    this.find('time', subject, `${later} at ${to}, before ${earlier} at ${from}`)
+  }
+
+  /** A call has the seq of the decision or evidence that settled it; otherwise each has its own. */
+  private claimSeq(place: string, seq: number | null, claim: Claim): void {
+    if (seq === null) return
+    const others = this.seqs.get(`${place}:${seq}`) ?? []
+    const clash = others.find(
+      ({ of, keys }) => of === claim.of || !keys.some((key) => claim.keys.includes(key)),
+    )
+    if (clash) this.find('seq', claim.subject, `it has seq ${seq}, like ${clash.subject}`)
+    this.seqs.set(`${place}:${seq}`, [...others, claim])
+  }
+
+  private async checkDecision(row: Decision): Promise<void> {
+    const { decisionId, generation, visit, subject, record, usedBy } = row
+    const place = `${generation}#${visit}`
+    if (!(await this.hasItem(row.itemId))) {
+      this.find('decision', decisionId, `its item ${row.itemId} is not there`)
+    }
+    // What is about a place in the node needs no record there; what is about a record does.
+    const about = row.reason === 'unknown' || row.reason === 'tampered' ? subject : null
+    for (const named of [about, record]) {
+      if (named === null || this.hasCall(place, keyOf(named))) continue
+      this.find('decision', decisionId, `the record of ${keyOf(named)}, which it names, is gone`)
+    }
+    if (usedBy === null || this.attempts.has(usedBy)) return
+    // A question is not sent: what it uses is named as its attempt 0.
+    const call = callOfAttempt(usedBy)
+    const asked = usedBy.endsWith('/0')
+    if (asked && this.hasCall(placeOf(call), call.slice(call.indexOf('/') + 1))) return
+    this.find('decision', decisionId, `attempt ${usedBy}, which has used it, is not there`)
+  }
+
+  private async checkMention({ kind, data }: Pick<Event, 'kind' | 'data'>): Promise<void> {
+    const { item } = data
+    const attemptId = data['attempt_id'] ?? data['attemptId']
+    if (typeof attemptId === 'string') this.checkMentioned(kind, attemptId, data['outcome'])
+    if (typeof item !== 'string') return
+    if (!(await this.hasItem(item))) {
+      this.find('event', item, `event ${kind} tells of this item, which is not there`)
+    }
+    if (kind === 'decided' && !this.decided.has(item)) {
+      this.find('event', item, 'an event tells that it was decided, and the decision is not there')
+    }
+  }
+
+  private checkMentioned(kind: string, attemptId: string, outcome: unknown): void {
+    const attempt = this.attempts.get(attemptId)
+    if (attempt === undefined) {
+      return this.find(
+        'event',
+        attemptId,
+        `event ${kind} tells of this attempt, which is not there`,
+      )
+    }
+    // A function that had not returned is told of as unknown, and may have ended in any way since.
+    const open = kind === 'call_attempt_failed' && outcome === 'unknown'
+    if (open || attempt.outcome === outcome) return
+    const message = `event ${kind} says ${String(outcome)}, and its row ${attempt.outcome}`
+    this.find('event', attemptId, message)
+  }
+
+  private readonly items = new Map<string, boolean>()
+
+  private async hasItem(itemId: string): Promise<boolean> {
+    const known = this.items.get(itemId)
+    if (known !== undefined) return known
+    const item = await this.store.getItem(this.run.namespace, itemId)
+    const has = item?.runId === this.run.runId
+    this.items.set(itemId, has)
+    return has
+  }
+
+  private hasCall(place: string, key: string): boolean {
+    return this.calls.has(`${place}/${key}`)
+  }
+
+  /** By the visit, as in the ids of its attempts. */
+  private callOf(record: CallRecord): string {
+    const { checkpointId, nodeId } = record
+    const { graph, generation } = this.run
+    const place =
+      graph === scopeGraph
+        ? `${generation}#${scopeVisit(nodeId, checkpointId)}`
+        : checkpointId.slice(checkpointId.indexOf('#') + 1)
+    return `${place}/${keyOf(record)}`
+  }
+
+  private async checkCheckpoints(): Promise<void> {
+    const { store, run } = this
+    const rows = await store.listCheckpoints(run)
+    this.counts.checkpoints = rows.length
+    if (run.graph === scopeGraph) return
+    const why = chainFault(await store.loadCheckpoints(run, run.generation, run.visit), run)
+    if (why !== null) this.find('checkpoint', `${run.generation}#${run.visit}`, why)
+  }
+}
+
+/** Why the run could not go on from its checkpoint; null if it can. */
+function chainFault(rows: readonly Checkpoint[], run: Run): string | null {
+  try {
+    const read = readChain(rows, run)
+    return read.ok ? null : read.why
+  } catch (error) {
+    if (isCounterfoilError(error, 'CHECKPOINT_NEWER')) return error.message
+    throw error
+  }
+}
+
+// A foreign runtime has its own checkpoints, and ids that do not tell the visit: a scope's number is
+// made of them, and must be the engine's (engine/scope.ts); a test holds the two together.
+const scopeGraph = 'counterfoil.scope'
+
+export function scopeVisit(nodeId: string, checkpointId: string): number {
+  return Number.parseInt(sha256(`${nodeId}\n${checkpointId}`).slice(0, 12), 16)
+}
+
+/** Events that tell of an attempt or an item. */
+const telling = [
+  'call_attempt_failed',
+  'evidence',
+  'evidence_conflict',
+  'doubt',
+  'asked',
+  'decided',
+]
+
+function callOfAttempt(attemptId: string): string {
+  return attemptId.slice(0, attemptId.lastIndexOf('/'))
+}
+
+/** By its id, which is its key: the column is signed only with its end. */
+function numberOf({ attemptId }: Attempt): number {
+  return Number(attemptId.slice(attemptId.lastIndexOf('/') + 1))
+}
+
+function placeOf(call: string): string {
+  return call.slice(0, call.indexOf('/'))
+}
+
+function placeOfAttempt(attemptId: string): string {
+  const { generation, visit } = visitOfAttempt(attemptId)
+  return `${generation}#${visit}`
+}
+
+/** Every row of a list that comes in pages. */
+export async function* rowsOf<T>(
+  list: (page: { cursor?: string; countMax: number }) => Promise<Page<T>>,
+): AsyncGenerator<T> {
+  const countMax = limits.pageSizeMax
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page: Page<T> = await list(cursor === undefined ? { countMax } : { cursor, countMax })
+    yield* page.items
+    cursor = page.next
+  }
+}

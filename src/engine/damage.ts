@@ -1,0 +1,21 @@
+// What can be said to a person about a run whose checkpoint cannot be used (D11).
+import { readChain } from '../model/checkpoint.ts'
+import type { Damage, Run } from '../model/records.ts'
+import type { Store } from '../store/store.ts'
+
+const lookedAtMax = 50
+
+/** The damage, with the earlier visits whose checkpoints are good, newest first. */
+export async function findDamage(store: Store, run: Run, why: string): Promise<Damage> {
+  const rows = await store.listCheckpoints(run)
+  const earlier = rows
+    .filter((row) => row.generation === run.generation && row.visit < run.visit)
+    .slice(-lookedAtMax)
+    .reverse()
+  const good: number[] = []
+  for (const { visit } of earlier) {
+    const chain = await store.loadCheckpoints(run, run.generation, visit)
+    if (readChain(chain, { version: run.version, visit }).ok) good.push(visit)
+  }
+  return { why, visit: run.visit, good }
+}

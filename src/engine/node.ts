@@ -1,0 +1,80 @@
+// Runs a node's function and makes of what it returned what is to be recorded: an output, a failure,
+// or the state at the next node.
+import { canonical, plainCopy } from '../model/canonical.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import type { Graph } from '../model/graph.ts'
+import { isNodeEnd } from '../model/node.ts'
+import { validate } from '../model/schema.ts'
+import { mergePatch } from '../model/state.ts'
+import { createContext } from './context.ts'
+import { Gate } from './gate.ts'
+import { currentVisit, type NodeOutcome, type Visit } from './visit.ts'
+
+export function runNode(visit: Visit, graph: Graph, state: unknown): void {
+  currentVisit.run(visit, () => {
+    outcomeOf(visit, graph, state).then(
+      (outcome) => visit.nodeEnded(outcome),
+      (error) => visit.nodeEnded({ kind: 'failed', error }),
+    )
+  })
+}
+
+async function outcomeOf(visit: Visit, graph: Graph, state: unknown): Promise<NodeOutcome> {
+  const { node: name } = visit.run
+  const node = graph.nodes.get(name)
+  if (node === undefined) throw invalid(graph, `has no node ${name}`)
+  // A workflow's input is its own to change; a graph's state is shared with the checkpoints.
+  const own = graph.kind === 'workflow' ? plainCopy(state) : state
+  const end: unknown = await node(own, createContext(visit, new Gate(visit), state))
+  if (!isNodeEnd(end)) {
+    throw invalid(graph, `node ${name} must return ctx.go(…), ctx.done(…) or ctx.fail(…)`)
+  }
+  if (end.kind === 'fail') {
+    const { message, details } = end
+    return {
+      kind: 'failed',
+      error: new CounterfoilError('NODE_FAILED', message, { details: { details } }),
+    }
+  }
+  if (end.kind === 'go') {
+    if (!graph.nodes.has(end.node)) throw invalid(graph, `node ${name} goes to unknown ${end.node}`)
+    return { kind: 'go', node: end.node, state: await patched(graph, state, end.patch) }
+  }
+  const what = { code: 'OUTPUT_INVALID', subject: `output of ${graph.id}` } as const
+  const output = graph.output ? await validate(graph.output, end.output, what) : end.output
+  return { kind: 'done', outputJson: output === undefined ? null : canonical(output) }
+}
+
+/** Validation runs on the keys that changed: the rest was valid when it was put there. */
+async function patched(
+  graph: Graph,
+  state: unknown,
+  patch: Readonly<Record<string, unknown>> | null,
+): Promise<unknown> {
+  if (patch === null) return state
+  const valid: Record<string, unknown> = {}
+  let whole: Record<string, unknown> | null = null
+  for (const [key, value] of Object.entries(patch)) {
+    const schema = graph.stateKey(key)
+    const what = { code: 'STATE_INVALID', subject: `state.${key} of ${graph.id}` } as const
+    if (schema) valid[key] = await validate(schema, value, what)
+    else {
+      whole ??= await validWhole(graph, mergePatch(state, patch))
+      if (!Object.hasOwn(whole, key) && value !== undefined) {
+        const message = `state of ${graph.id} has no key ${JSON.stringify(key)}`
+        throw new CounterfoilError('STATE_INVALID', message)
+      }
+      valid[key] = whole[key]
+    }
+  }
+  return mergePatch(state, valid)
+}
+
+async function validWhole(graph: Graph, state: unknown): Promise<Record<string, unknown>> {
+  const what = { code: 'STATE_INVALID', subject: `state of ${graph.id}` } as const
+  return (await validate(graph.input, state, what)) as Record<string, unknown>
+}
+
+function invalid(graph: Graph, why: string): CounterfoilError {
+  return new CounterfoilError('GRAPH_INVALID', `graph ${graph.id} ${why}`)
+}

@@ -1,0 +1,57 @@
+// Questions that the engine and the open store ask besides a run's own rows.
+import type { RunRef } from '../../model/records.ts'
+import type { GraphRow } from '../store.ts'
+import type { Connection } from './connection.ts'
+
+const graphById = `select fingerprint, content_json, registered_at from graphs
+  where namespace = ? and name = ? and version = ?`
+const addGraph = `insert into graphs
+  (namespace, name, version, fingerprint, content_json, registered_at) values (?, ?, ?, ?, ?, ?)`
+
+/** Looks first without the lock: a version is registered once and asked for at every opening. */
+export function registerGraph(c: Connection, row: GraphRow): GraphRow {
+  const known = c.plain(() => findGraph(c, row))
+  if (known) return known
+  return c.write(() => {
+    const meanwhile = findGraph(c, row)
+    if (meanwhile) return meanwhile
+    const { namespace, name, version, fingerprint, contentJson, registeredAt } = row
+    c.sql(addGraph).run(namespace, name, version, fingerprint, contentJson, registeredAt)
+    return row
+  })
+}
+
+function findGraph(c: Connection, row: GraphRow): GraphRow | null {
+  const found = c.sql(graphById).get(row.namespace, row.name, row.version)
+  if (found === undefined) return null
+  const [fingerprint, contentJson, registeredAt] = found as [string, string, number]
+  return { ...row, fingerprint, contentJson, registeredAt }
+}
+
+const inputOfKey = `select input_hash from tool_call_results
+  where workflow_id = ? and idempotency_key = ? and namespace = ? and tool_name = ?
+  order by rowid limit 1`
+
+export function keyInput(c: Connection, ref: RunRef, tool: string, key: string): string | null {
+  const row = c.sql(inputOfKey).get(ref.runId, key, ref.namespace, tool)
+  return (row?.[0] as string | undefined) ?? null
+}
+
+const blobColumns = [
+  ['tool_call_results', 'result_digest'],
+  ['call_evidence', 'result_digest'],
+  ['checkpoints', 'body_digest'],
+  ['runs', 'output_digest'],
+] as const
+
+export function blobsInUse(c: Connection, digests: readonly string[]): Set<string> {
+  const used = new Set<string>()
+  for (const digest of digests) {
+    const refers = blobColumns.some(
+      ([table, column]) =>
+        c.sql(`select 1 from ${table} where ${column} = ? limit 1`).get(digest) !== undefined,
+    )
+    if (refers) used.add(digest)
+  }
+  return used
+}

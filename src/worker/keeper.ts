@@ -1,0 +1,100 @@
+// Owns: this process's standing in the store: its registration, its socket, and the lease that is
+// renewed for all runs it holds. Does not own: which runs those are.
+// Invariants: D2 it notices by the monotonic clock that its lease is over, before anything new is
+// dispatched. I9 its own death can be proven by others on the same machine.
+import { hostname } from 'node:os'
+import { type Clock, randomHex } from '../clock.ts'
+import { bootId } from '../store/boot.ts'
+import type { Store } from '../store/store.ts'
+import { type Listening, listen } from './liveness.ts'
+
+export interface KeeperOptions {
+  readonly leaseMs: number
+  readonly onError: (error: unknown) => void
+  /** The lease cannot be renewed any more: every run is somebody else's. */
+  readonly onLost: (why: string) => void
+}
+
+export class Keeper {
+  readonly id = `w_${randomHex(8)}`
+  private readonly store: Store
+  private readonly clock: Clock
+  private readonly options: KeeperOptions
+  private leaseEndsMs = 0
+  private listening: Listening | null = null
+  private readonly cleanUps: (() => void)[] = []
+
+  constructor(store: Store, clock: Clock, options: KeeperOptions) {
+    this.store = store
+    this.clock = clock
+    this.options = options
+  }
+
+  async begin(): Promise<void> {
+    this.listening = await listen(this.id)
+    const until = this.clock.mono() + this.options.leaseMs
+    await this.store.register(
+      {
+        workerId: this.id,
+        pid: process.pid,
+        host: hostname(),
+        bootId: bootId(),
+        socketPath: this.listening.path,
+        socketInode: this.listening.inode,
+        startedAt: this.clock.now(),
+      },
+      this.options.leaseMs,
+    )
+    this.leaseEndsMs = until
+    this.every(this.options.leaseMs / 3, () => this.renew())
+  }
+
+  holds(): boolean {
+    return this.clock.mono() < this.leaseEndsMs
+  }
+
+  /** Works again and again, each time so long after the last has ended, until `end`. */
+  every(ms: number, work: () => Promise<void>): void {
+    let cancel = () => {}
+    let over = false
+    const next = () => {
+      cancel = this.clock.after(ms, () => {
+        work()
+          .catch(this.options.onError)
+          .then(() => {
+            if (!over) next()
+          })
+      })
+    }
+    next()
+    this.onEnd(() => {
+      over = true
+      cancel()
+    })
+  }
+
+  onEnd(cleanUp: () => void): void {
+    this.cleanUps.push(cleanUp)
+  }
+
+  /** `ended`: no function of its attempts runs on. Else the socket stays, to prove the end later. */
+  async end(ended: boolean): Promise<void> {
+    for (const cleanUp of this.cleanUps.splice(0)) cleanUp()
+    if (this.listening === null) return
+    await this.store.stopWorker(this.id, ended)
+    if (ended) await this.listening.close()
+  }
+
+  private async renew(): Promise<void> {
+    const until = this.clock.mono() + this.options.leaseMs
+    const moved = await this.store.moved()
+    if (moved === null && (await this.store.renew(this.id, this.options.leaseMs))) {
+      this.leaseEndsMs = until
+      return
+    }
+    this.leaseEndsMs = 0
+    const why = moved ?? `worker ${this.id} was declared dead`
+    this.options.onLost(why)
+    this.options.onError(new Error(`${why}; it takes no more runs`))
+  }
+}

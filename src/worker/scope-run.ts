@@ -1,0 +1,48 @@
+// The run that stands for a foreign workflow: no graph of ours, no checkpoint; its ledger, its items
+// and its hold are like any other's.
+import type { Clock } from '../clock.ts'
+import { CounterfoilError } from '../model/errors.ts'
+import * as limits from '../model/limits.ts'
+import type { RunRef } from '../model/records.ts'
+import type { NewRun } from '../store/store.ts'
+
+export const scopeGraph = { name: 'counterfoil.scope', version: '1.0.0' } as const
+
+/** What a foreign runtime calls the place that its code is at. */
+export interface ScopeIds {
+  /** Its run or thread: the ledger's workflow_id. */
+  readonly workflowId: string
+  readonly nodeId: string
+  /** One arrival at the node: the same for every replay of it, another for the next one. */
+  readonly checkpointId: string
+}
+
+export function checkScopeIds(ids: ScopeIds): ScopeIds {
+  for (const key of ['workflowId', 'nodeId', 'checkpointId'] as const) {
+    const id: unknown = ids?.[key]
+    const usable = typeof id === 'string' && id !== '' && id.length <= limits.runIdLengthMax
+    if (usable && !/\p{Cc}|\p{Cs}/u.test(id)) continue
+    throw new CounterfoilError(
+      'SCOPE_INVALID',
+      `scope: \`${key}\` is ${JSON.stringify(id)}: it must be 1 to ${limits.runIdLengthMax} ` +
+        'characters, none of them a control character',
+    )
+  }
+  return ids
+}
+
+export function newScopeRun({ namespace, runId }: RunRef, clock: Clock): NewRun {
+  const at = clock.now()
+  const where = { generation: 0, visit: 1 }
+  return {
+    run: {
+      ...{ namespace, runId, graph: scopeGraph.name, version: scopeGraph.version, ...where },
+      ...{ state: 'pending', node: 'scope', reached: 1, inputHash: '', outputJson: null },
+      ...{ outputDigest: null, errorJson: null, waitingFor: null, stop: null, fence: 0 },
+      ...{ workerId: null, arrivals: 0, claims: 0, commitId: null, createdAt: at, updatedAt: at },
+      traceId: clock.uuid().replaceAll('-', ''),
+    },
+    checkpoint: null,
+    event: { namespace, runId, ...where, at, kind: 'started', data: { graph: scopeGraph.name } },
+  }
+}

@@ -314,8 +314,8 @@ function chainFault(rows: readonly Checkpoint[], run: Run): string | null {
   }
 }
 
-// A foreign runtime has its own checkpoints, and ids that do not tell the visit: a scope's number is
-// made of them, and must be the engine's (engine/scope.ts); a test holds the two together.
+// A foreign runtime has its own checkpoints, and ids that do not tell the visit: the number of a
+// scope is made of them, as in engine/scope.ts; a test holds the two together.
 const scopeGraph = 'counterfoil.scope'
 
 export function scopeVisit(nodeId: string, checkpointId: string): number {

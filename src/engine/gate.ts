@@ -12,7 +12,6 @@ import {
   type Item,
   isHeld,
 } from '../model/records.ts'
-import type { RiskReading } from '../model/risk.ts'
 import { validate } from '../model/schema.ts'
 import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
@@ -22,7 +21,8 @@ import { type Ask, type CallRisk, IssuedCall } from './call.ts'
 import { Dispatch, triesSpent } from './dispatch.ts'
 import { askItem, doubtItem, known, leftBehindItem } from './doubt.ts'
 import { type Entry, ruledRecord, type Settled } from './entry.ts'
-import { askAbout, consult } from './risk.ts'
+import { askAbout, RiskGate } from './risk.ts'
+import { checkOf, occurrenceOf } from './ruling.ts'
 import type { Visit } from './visit.ts'
 
 export interface IssueOptions {
@@ -37,6 +37,7 @@ const whileParking: readonly Verdict['do'][] = ['doubt', 'stay_parked', 'record_
 export class Gate {
   private readonly visit: Visit
   private readonly dispatch: Dispatch
+  private readonly risk: RiskGate
   private readonly once = new Map<string, IssuedCall>()
   private held: IssuedCall[] = []
 
@@ -47,6 +48,12 @@ export class Gate {
       judge: (call) => this.judge(call, false),
       doubt: (call, reason) => this.doubt(call, reason),
       deny: (call, error) => this.deny(call, error),
+    })
+    this.risk = new RiskGate(visit, {
+      ask: (call) => this.ask(call),
+      judge: (call) => this.judge(call, false),
+      deny: (call, error) => this.deny(call, error),
+      refuse: (call, why) => this.dispatch.refuse(call, why),
     })
     visit.wantsQuiet = () => this.held.length > 0
     visit.onQuiet = () => this.quiet()
@@ -180,7 +187,7 @@ export class Gate {
       case 'dispatch':
         if (call.ask) return this.ask(call)
         if (call.replayClass === 'pure') return this.dispatch.pure(call)
-        if (visit.policy && !call.passed && call.record === null) return this.consult(call)
+        if (visit.policy && !call.passed && call.record === null) return this.risk.consult(call)
         return this.dispatch.attempt(call, null)
       case 'resend':
         if (triesSpent(call)) return this.doubt(call, 'unknown')
@@ -240,42 +247,6 @@ export class Gate {
     this.visit.append({ events: [this.visit.event('decision_unusable', data)] })
   }
 
-  /** Before a first send: run, ask a person, or refuse. What it said is on record. */
-  private consult(call: IssuedCall): void {
-    const { visit } = this
-    if (visit.policy === null) return
-    visit.inflight++
-    consult(visit.policy, visit, call).then(
-      (reading) => {
-        visit.inflight--
-        this.obeyPolicy(call, reading)
-        visit.touch()
-      },
-      (error) => {
-        visit.inflight--
-        this.deny(call, error)
-        visit.touch()
-      },
-    )
-  }
-
-  private obeyPolicy(call: IssuedCall, reading: RiskReading): void {
-    const { visit } = this
-    if (visit.phase !== 'running') return
-    const why = reading.do === 'refuse' ? reading.why : null
-    const { name: tool } = call.tool
-    const data = { tool, input_hash: call.inputHash, answer: reading.do, why }
-    visit.append({ events: [visit.event('gated', data)] })
-    if (reading.do === 'refuse') return this.dispatch.refuse(call, reading.why)
-    if (reading.do === 'ask') {
-      call.ask = askAbout(call, reading)
-      call.held = true
-      return this.ask(call)
-    }
-    call.passed = true
-    this.judge(call, false)
-  }
-
   /** A person's result is checked like a tool's: one that does not fit is asked for again. */
   private obeyAnswer(
     call: IssuedCall,
@@ -310,7 +281,7 @@ export class Gate {
     if (call.ask === null) {
       const open = visit.openItemOf(call.subject)
       if (open) return visit.wait(open, null)
-      if (visit.policy) return this.consult(call)
+      if (visit.policy) return this.risk.consult(call)
       call.held = true
       call.ask = askAbout(call, { do: 'ask', ask: {} })
     }
@@ -419,21 +390,4 @@ export class Gate {
       .catch(() => {}) // the refusal itself does not depend on its event
     return call.promise
   }
-}
-
-/** What a person's answer is checked by: the tool's own schema, or that of an edit. */
-function checkOf(call: IssuedCall, value: unknown): (() => unknown) | null {
-  const { output } = call.tool.rules
-  const subject = `decided result of ${call.tool.name}`
-  const what = { code: 'OUTPUT_INVALID', subject } as const
-  if (output !== null) return () => Promise.resolve(validate(output, value, what)).then(() => value)
-  const schema = call.ask?.schema
-  const approval = value as { outcome?: string; data: unknown }
-  if (!schema || call.ask?.kind !== 'approval' || approval.outcome !== 'edit') return null
-  return async () => ({ ...approval, data: await validate(schema, approval.data, what) })
-}
-
-/** A host's id as a number: the same for every replay, and its repetitions apart. */
-function occurrenceOf(callId: string, nth: number): number {
-  return Number.parseInt(sha256(`${callId}\n${nth}`).slice(0, 12), 16)
 }

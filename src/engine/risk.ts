@@ -6,11 +6,7 @@ import { type RiskCall, type RiskPolicy, type RiskReading, readAnswer } from '..
 import type { Ask, IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
 
-export async function consult(
-  policy: RiskPolicy,
-  visit: Visit,
-  call: IssuedCall,
-): Promise<RiskReading> {
+async function read(policy: RiskPolicy, visit: Visit, call: IssuedCall): Promise<RiskReading> {
   let answer: unknown
   try {
     answer = await policy(riskCall(visit, call))
@@ -53,5 +49,58 @@ export function askAbout(call: IssuedCall, reading: RiskReading & { do: 'ask' })
     slaMs: slaMs ?? null,
     schema: call.tool.rules.input,
     why: why ?? null,
+  }
+}
+
+export interface RiskHooks {
+  ask: (call: IssuedCall) => void
+  judge: (call: IssuedCall) => void
+  deny: (call: IssuedCall, error: unknown) => void
+  refuse: (call: IssuedCall, why: string) => void
+}
+
+export class RiskGate {
+  private readonly visit: Visit
+  private readonly hooks: RiskHooks
+
+  constructor(visit: Visit, hooks: RiskHooks) {
+    this.visit = visit
+    this.hooks = hooks
+  }
+
+  /** Before a first send: run, ask a person, or refuse. What it said is on record. */
+  consult(call: IssuedCall): void {
+    const { visit } = this
+    if (visit.policy === null) return
+    visit.inflight++
+    read(visit.policy, visit, call).then(
+      (reading) => {
+        visit.inflight--
+        this.obey(call, reading)
+        visit.touch()
+      },
+      (error) => {
+        visit.inflight--
+        this.hooks.deny(call, error)
+        visit.touch()
+      },
+    )
+  }
+
+  private obey(call: IssuedCall, reading: RiskReading): void {
+    const { visit } = this
+    if (visit.phase !== 'running') return
+    const why = reading.do === 'refuse' ? reading.why : null
+    const { name: tool } = call.tool
+    const data = { tool, input_hash: call.inputHash, answer: reading.do, why }
+    visit.append({ events: [visit.event('gated', data)] })
+    if (reading.do === 'refuse') return this.hooks.refuse(call, reading.why)
+    if (reading.do === 'ask') {
+      call.ask = askAbout(call, reading)
+      call.held = true
+      return this.hooks.ask(call)
+    }
+    call.passed = true
+    this.hooks.judge(call)
   }
 }

@@ -8,7 +8,6 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
-import * as limits from '../model/limits.ts'
 import {
   checkpointId,
   type Event,
@@ -23,43 +22,22 @@ import type { RiskPolicy } from '../model/risk.ts'
 import type { RunState } from '../model/run-state.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, RunChange, Store } from '../store/store.ts'
 import type { RunLog } from './committer.ts'
+import {
+  closedItem,
+  isMoot,
+  newlyUnresolved,
+  type Stopping,
+  stopChange,
+  waitingForItems,
+} from './ending.ts'
 import { type Opening, openEntries } from './entry.ts'
 import { Match } from './match.ts'
 import { Order } from './order.ts'
 import type { RateLimits } from './rate-limit.ts'
 import type { Trail } from './trail.ts'
+import type { Lease, NodeOutcome, VisitEnd, VisitOptions } from './visit-types.ts'
 
-export interface Lease {
-  /** Whether the lease is still ours by the monotonic clock, without asking anybody (D2). */
-  holds(): boolean
-}
-
-export interface VisitOptions {
-  readonly store: Store
-  readonly clock: Clock
-  /** Null in a scope: its host says what is called. */
-  readonly graph: Graph | null
-  readonly loaded: Loaded
-  readonly log: RunLog
-  readonly lease: Lease
-  readonly settleMs: number
-  readonly limits: RateLimits
-  readonly policy: RiskPolicy | null
-  readonly trail: Trail | null
-  readonly scope?: NonNullable<LoadAt['scope']>
-}
-
-/**
- * `arrived`: something came in while it parked, so the run is to be loaded and executed again.
- * `moved`: the run stands at its next visit.
- */
-export type VisitEnd = 'ended' | 'parked' | 'released' | 'arrived' | 'lost' | 'moved'
-
-/** How a node's function ended, as it is to be recorded. */
-export type NodeOutcome =
-  | { readonly kind: 'done'; readonly outputJson: string | null }
-  | { readonly kind: 'go'; readonly node: string; readonly state: unknown }
-  | { readonly kind: 'failed'; readonly error: unknown }
+export type { Lease, NodeOutcome, VisitEnd, VisitOptions } from './visit-types.ts'
 
 /** The visit that the code being run belongs to, for rejections that nobody awaits. */
 export const currentVisit = new AsyncLocalStorage<Visit>()
@@ -103,7 +81,7 @@ export class Visit {
   private readonly trail: Trail | null
   private returned: NodeOutcome | null = null
   private draining = false
-  private stopping: { request: StopRequest; arrivals: number } | null = null
+  private stopping: Stopping | null = null
   private flushSoon = false
   private turnDue = false
   protected finish: (end: VisitEnd) => void = () => {}
@@ -235,13 +213,7 @@ export class Visit {
 
   /** Calls that were failed without knowledge since the run was loaded. */
   newlyUnresolved(): { tool: string; inputHash: string }[] {
-    const known = new Set(this.loaded.unresolved.map((row) => `${row.tool}/${row.inputHash}`))
-    return [...this.opening.unresolved]
-      .filter((key) => !known.has(key))
-      .map((key) => ({
-        tool: key.slice(0, key.indexOf('/')),
-        inputHash: key.slice(key.indexOf('/') + 1),
-      }))
+    return newlyUnresolved(this.loaded.unresolved, this.opening.unresolved)
   }
 
   /** A person is asked; other branches go on, and the visit parks when all of them wait. */
@@ -306,7 +278,7 @@ export class Visit {
     // All branches wait: a held call that none of them asks for any more has another input now.
     const moot =
       items === waits && waits.length > 0
-        ? this.closeItems('its input has changed', (item) => !isWaiting(waits, item))
+        ? this.closeItems('its input has changed', (item) => isMoot(waits, item))
         : []
     const [first] = items
     if (first === undefined) {
@@ -316,12 +288,7 @@ export class Visit {
       )
       return this.finish(result === 'done' ? 'released' : 'lost')
     }
-    const waitingFor = {
-      kind: first.kind,
-      items: items.slice(0, limits.waitingItemsMax).map((item) => item.itemId),
-      since: this.clock.now(),
-      queue: first.queue,
-    }
+    const waitingFor = waitingForItems(items, this.clock.now())
     const result = await this.log.end(
       { state: 'waiting_human', waitingFor, release: true },
       { events: [this.moved('waiting_human', first.title)], items: moot },
@@ -331,23 +298,13 @@ export class Visit {
   }
 
   /** The transition that was asked for, unless something else has arrived meanwhile (I10). */
-  private async endStopped(stopping: { request: StopRequest; arrivals: number }): Promise<void> {
-    const { to, by, why } = stopping.request
-    const made = [...this.doubts, ...this.waits].filter((item) => item.state === 'open')
-    const open = [...this.loaded.items.filter((item) => item.state === 'open'), ...made]
-    const unique = [...new Map(open.map((item) => [item.itemId, item])).values()]
-    const closedBy = `the run was cancelled by ${by}`
-    const items = to === 'cancelled' ? unique.map((item) => this.closed(item, closedBy)) : []
-    const waitingFor =
-      to === 'cancelled'
-        ? null
-        : { kind: 'operator' as const, items: [], since: this.clock.now(), queue: '' }
-    const result = await this.log.end(
-      { state: to, waitingFor, release: true, progress: true },
-      { items, events: [this.moved(to, `${to} by ${by}: ${why}`)] },
-      stopping.arrivals,
-    )
-    this.finishAfter(result, 'parked')
+  private async endStopped({ request, arrivals }: Stopping): Promise<void> {
+    const now = this.clock.now()
+    const open = [...this.loaded.items, ...this.doubts, ...this.waits]
+    const { run, items } = stopChange(request, open, now)
+    const { to, by, why } = request
+    const events = [this.moved(to, `${to} by ${by}: ${why}`)]
+    this.finishAfter(await this.log.end(run, { items, events }, arrivals), 'parked')
   }
 
   private finishAfter(result: CommitResult, end: VisitEnd): void {
@@ -406,12 +363,7 @@ export class Visit {
   private closeItems(closedBy: string, which: (item: Item) => boolean = () => true): Item[] {
     return this.loaded.items
       .filter((item) => item.state === 'open' && which(item))
-      .map((item) => this.closed(item, closedBy))
-  }
-
-  private closed(item: Item, closedBy: string): Item {
-    const version = item.version + 1
-    return { ...item, state: 'closed', version, closedAt: this.clock.now(), closedBy }
+      .map((item) => closedItem(item, this.clock.now(), closedBy))
   }
 
   private moved(to: RunState, cause: string): Event {
@@ -423,8 +375,4 @@ export class Visit {
     this.order.close()
     this.finish(end)
   }
-}
-
-function isWaiting(waits: readonly Item[], item: Item): boolean {
-  return item.kind !== 'approval' || waits.some((wait) => wait.itemId === item.itemId)
 }

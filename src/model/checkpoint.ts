@@ -90,8 +90,7 @@ export function nextCheckpoint(
     const weight = weightOf(after)
     // What the state has grown by is in the deltas and nowhere else: it is not there twice.
     const grown = Math.max(0, weight - facts.baseWeight)
-    const whole = Array.isArray(delta) && delta.length === 1
-    if (whole || deltaWeight - grown > Math.max(weight, chainWeightMin)) {
+    if (deltaWeight - grown > Math.max(weight, chainWeightMin)) {
       return base(place, after, facts.digest)
     }
   }

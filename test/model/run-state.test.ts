@@ -19,7 +19,7 @@ const expected: Record<RunState, string> = {
   running: 'pending waiting_tool waiting_human paused completed failed cancelled',
   waiting_tool: waits,
   waiting_human: waits,
-  paused: 'pending cancelled',
+  paused: 'pending failed cancelled',
   completed: '',
   // C10: a person may try a failed run again.
   failed: 'pending',

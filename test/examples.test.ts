@@ -1,19 +1,35 @@
 // Examples are programs, and what the README shows is one of them.
-import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { open } from '../src/index.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const example = (name: string) => join(root, 'examples', name)
+
+function folder(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'counterfoil-example-'))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
 
 test('L1 examples/first.mjs runs as it stands, and is what the README shows', async () => {
-  const source = readFileSync(join(root, 'examples/first.mjs'), 'utf8')
+  const source = readFileSync(example('first.mjs'), 'utf8')
   expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain(`\`\`\`js\n${source}\`\`\``)
-  const dir = mkdtempSync(join(tmpdir(), 'counterfoil-example-'))
-  cpSync(join(root, 'examples/first.mjs'), join(dir, 'first.mjs'))
+  const dir = folder()
+  cpSync(example('first.mjs'), join(dir, 'first.mjs'))
   symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
   // As an installed package would be found.
   const text = source.replace("'counterfoil'", JSON.stringify(join(root, 'dist/index.js')))
@@ -21,5 +37,158 @@ test('L1 examples/first.mjs runs as it stands, and is what the README shows', as
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', text], { cwd: dir })
   expect(stdout).toContain("state: 'waiting_human'")
   expect(stdout).toContain("kind: 'question'")
-  rmSync(dir, { recursive: true, force: true })
+})
+
+interface Ended {
+  code: number | null
+  out: string
+}
+
+/** Runs the outreach; with `killAt`, only until it has said that. */
+function outreach(dir: string, options: { killAt?: string; args?: string[] } = {}) {
+  const { killAt, args = [] } = options
+  const child = spawn(process.execPath, [example('outreach.mjs'), dir, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let out = ''
+  let look = () => {}
+  const hear = (chunk: Buffer) => {
+    out += chunk
+    if (killAt !== undefined && out.includes(killAt)) child.kill('SIGKILL')
+    look()
+  }
+  child.stdout.on('data', hear)
+  child.stderr.on('data', hear)
+  const ended = new Promise<Ended>((resolve) => {
+    child.on('close', (code) => resolve({ code, out }))
+  })
+  const says = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      look = () => {
+        const found = pattern.exec(out)
+        if (found) resolve(found)
+      }
+      void ended.then(() => reject(new Error(`it ended without ${pattern}: ${out}`)))
+      look()
+    })
+  return { ended, says }
+}
+
+function expectOneOfEach(dir: string, { code, out }: Ended): void {
+  expect(code, out).toBe(0)
+  expect(out).toContain('end: {"boxes":20,"messageId":"m-1","order":"ORD-acme-1"}')
+  const mails = readFileSync(join(dir, 'outbox.jsonl'), 'utf8').trim().split('\n')
+  expect(mails).toHaveLength(1)
+  const orders = readdirSync(dir).filter((name) => name.startsWith('order-'))
+  expect(orders).toEqual(['order-acme-1.json'])
+  const order = JSON.parse(readFileSync(join(dir, 'order-acme-1.json'), 'utf8'))
+  expect(order).toEqual({ customer: 'acme', boxes: 20 })
+}
+
+/** What the ledger knows of the mail. */
+async function statusOfMail(dir: string): Promise<string | undefined> {
+  const cf = await open({ store: `sqlite:${join(dir, 'runs.db')}` })
+  const { items } = await cf.store.listRecords({ namespace: 'default', runId: 'acme-1' }, {})
+  await cf.close()
+  return items.find((row) => row.tool === 'send_email')?.status
+}
+
+describe('the outreach', () => {
+  const moments = {
+    'before it has begun': 'everything is in',
+    'when the mail is out and nobody knows': 'the mail server takes',
+    'when the person has rejected': 'reject:',
+    'when the person has approved': 'approve:',
+    'when the order is filed and nobody knows': 'the shop has order',
+  }
+
+  test('N1 E3 E4 a rejection goes back to the draft with its reason, and is asked again', async () => {
+    const dir = folder()
+    const ended = await outreach(dir).ended
+    expectOneOfEach(dir, ended)
+    const rejected = ended.out.indexOf('File 40 boxes for acme? reject: they have half of it left')
+    const approved = ended.out.indexOf('File 20 boxes for acme? approve')
+    expect(rejected).toBeGreaterThan(-1)
+    expect(approved).toBeGreaterThan(rejected)
+    expect(ended.out).toContain('decisions: reject by ana, approve by ana')
+    // Started once more it finds the run at its end.
+    const again = await outreach(dir).ended
+    expectOneOfEach(dir, again)
+    expect(again.out).not.toContain('the mail server takes')
+  })
+
+  test.each(Object.entries(moments))('N1 killed %s: one mail, one order', async (_when, killAt) => {
+    const dir = folder()
+    const killed = await outreach(dir, { killAt }).ended
+    expect(killed.code, killed.out).not.toBe(0)
+    const status = await statusOfMail(dir)
+    const ended = await outreach(dir).ended
+    expectOneOfEach(dir, ended)
+    // Who finds the intent without a receipt looks in the outbox first.
+    expect(/send_email: did it happen\? \w+:/.test(ended.out)).toBe(status === 'pending')
+  })
+
+  test('N1 killed again and again: one mail, one order, each decision once', async () => {
+    const dir = folder()
+    for (const killAt of Object.values(moments)) {
+      await outreach(dir, { killAt }).ended
+    }
+    const ended = await outreach(dir).ended
+    expectOneOfEach(dir, ended)
+    const decisions = /decisions: (.*)/.exec(ended.out)?.[1]
+    expect(decisions).toMatch(/^(?:\w+ by ana, )?reject by ana, approve by ana$/)
+  })
+
+  test('N1 E3 --interactive prints commands that decide it, and three rejections end it', async () => {
+    const dir = folder()
+    const running = outreach(dir, { args: ['--interactive'] })
+    const decided = new Set<string>()
+    for (let round = 0; round < 3; round++) {
+      const seen = [...decided].map((id) => `(?!${id})`).join('')
+      const pattern = new RegExp(`npx counterfoil (decide ${seen}(\\S+) reject .*)`)
+      const [, words = '', item = ''] = await running.says(pattern)
+      decided.add(item)
+      const args = words.replace("'…'", 'no').split(' ')
+      await promisify(execFile)(process.execPath, [join(root, 'dist/cli/main.js'), ...args])
+    }
+    const { code, out } = await running.ended
+    expect(code, out).toBe(0)
+    expect(out).toContain('end: run acme-1 failed: rejected three times: no')
+    expect(existsSync(join(dir, 'order-acme-1.json'))).toBe(false)
+  })
+})
+
+test('N3 the trip is killed at step 4 and charges once; a restart charges twice', async () => {
+  const file = join(folder(), 'figures.json')
+  const run = promisify(execFile)
+  const { stdout } = await run(process.execPath, [example('trip.mjs'), file])
+  const figures = JSON.parse(readFileSync(file, 'utf8'))
+  const { counterfoil, fromZero, budget, steps, price, atCrash } = figures
+  // Charged once, though the bank was asked twice, with one key.
+  expect(counterfoil.charges).toBe(1)
+  expect(counterfoil.chargeKeys).toHaveLength(2)
+  expect(new Set(counterfoil.chargeKeys).size).toBe(1)
+  expect(counterfoil).toMatchObject({ holds: 1, rooms: 1, mails: 1, parked: 0 })
+  // Four turns and three steps are read back, the charge is sent again, and nothing is paid twice.
+  expect(counterfoil).toMatchObject({ replayed: 7, sentAgain: 1, turns: 7, tokensAgain: 0 })
+  expect(counterfoil.tokens).toBe(budget.tokensIn + budget.tokensOut)
+  expect(budget.calls).toBe(14)
+  expect(atCrash.calls).toBe(7)
+  expect(steps.map((step: { attempts: number }) => step.attempts)).toEqual([1, 1, 1, 2, 1, 1, 1])
+  const sum = (key: string) =>
+    steps.reduce((total: number, step: Record<string, number>) => total + (step[key] ?? 0), 0)
+  expect(sum('tokens')).toBe(counterfoil.tokens)
+  expect(sum('usd')).toBeCloseTo(budget.usd)
+  expect(price).toEqual({ charged: 1152.4, atTheDesk: 168 })
+  // The same program without a ledger.
+  expect(fromZero).toMatchObject({ charges: 2, holds: 2, rooms: 2, turns: 11 })
+  expect(new Set(fromZero.chargeKeys).size).toBe(2)
+  expect(fromZero.tokensAgain).toBe(atCrash.tokensIn + atCrash.tokensOut)
+  expect(fromZero.usdAgain).toBeCloseTo(atCrash.usd)
+  expect(fromZero.compensation).toEqual({ cancellations: 2, refunds: 1, feesUsd: 33.72 })
+  // And as tables.
+  expect(stdout).toContain('7 calls are read back, 1 sent again')
+  expect(stdout).toMatch(/charges on the card +1 +2/)
+  expect(stdout).toMatch(/4 charge_card +idempotent_with_key +2 /)
 })

@@ -23,7 +23,7 @@ export interface BlobStore {
   readonly url: string
   /**
    * Answers the digest: SHA-256 of the UTF-8 bytes, in hex. When it resolves the blob is durable,
-   * and its time is not older than this call.
+   * and its time is that of this call, or of another put that was still at work.
    */
   put(text: string): Promise<string>
   /** The text, hashed again; a blob that is set aside is found too. */

@@ -7,7 +7,7 @@
 // new time or makes the put write anew.
 import { hash } from 'node:crypto'
 import * as promises from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { type Clock, randomHex } from '../clock.ts'
 import type { BlobStore, Leftover } from './blob.ts'
 import {
@@ -135,7 +135,7 @@ class Writer {
     const made = await disk.mkdir(shard, { recursive: true, mode: 0o700 })
     if (!(await tree.isDirectory(shard))) throw notADirectory(shard)
     // Above what was made here there may be a directory that another process has just made.
-    const ours = dirname(made ?? join(shard, 'nothing'))
+    const ours = made === undefined ? shard : dirname(made)
     const top = ours.length < tree.dir.length ? ours : dirname(tree.dir)
     for (let at = tree.dir; ; at = dirname(at)) {
       await this.sync(at, at.length < ours.length)

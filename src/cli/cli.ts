@@ -7,6 +7,7 @@ import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import { type Counterfoil, open } from '../open.ts'
 import { createOutput, type Output, warn } from './output.ts'
+import { createProgress, type Progress, stderrLine } from './progress.ts'
 import { shellWord, widthOf } from './text.ts'
 import { usageError } from './usage.ts'
 
@@ -15,6 +16,7 @@ export interface Cli {
   readonly storeUrl: string
   readonly namespace: string
   readonly debug: boolean
+  readonly progress: Progress
   /** For people: with --json, stderr holds nothing but an error. */
   readonly warn: (message: string) => void
   /** Whether somebody can be asked. */
@@ -52,14 +54,18 @@ export function addGlobals(command: Command, { store = true } = {}): void {
 export function cliOf(command: Command): Cli {
   const given = command.optsWithGlobals<Globals>()
   const { COUNTERFOIL_STORE: fromEnv } = process.env
-  const out = createOutput(given.json === true)
+  const json = given.json === true
+  const progress = createProgress(stderrLine(json))
+  const out = createOutput(json, () => progress.clear())
   const { stdin, stdout } = process
   return {
     out,
     storeUrl: given.store ?? (fromEnv || defaultStore),
     namespace: given.namespace ?? 'default',
     debug: given.debug === true,
+    progress,
     warn: (message) => {
+      progress.clear()
       if (!out.json) warn(message)
     },
     interactive: !out.json && stdin.isTTY === true && stdout.isTTY === true,
@@ -128,11 +134,16 @@ export async function withCounterfoil<T>(
   work: (cf: Counterfoil) => Promise<T>,
 ): Promise<T> {
   const { storeUrl: store, namespace } = cli
-  const cf = await open({ store, graphs, namespace, onWarning: quietly(cli.warn) })
+  cli.progress.begin('reading the store')
   try {
-    return await work(cf)
+    const cf = await open({ store, graphs, namespace, onWarning: quietly(cli.warn) })
+    try {
+      return await work(cf)
+    } finally {
+      await cf.close()
+    }
   } finally {
-    await cf.close()
+    cli.progress.end()
   }
 }
 
@@ -156,6 +167,13 @@ function checkFile(given: string): void {
       'COUNTERFOIL_STORE; a worker makes one when it starts (counterfoil dev, counterfoil demo)',
     { details: { path } },
   )
+}
+
+/** Why somebody does what stays on record; refused where there is no default for it. */
+export function reasonOf(what: string, given: string | undefined, unlessTold?: string): string {
+  const reason = given ?? unlessTold
+  if (reason !== undefined && reason.trim() !== '') return reason
+  throw usageError(`${what} needs --reason '<why>'; it is kept on record`)
 }
 
 /** Who decides, unless told: the user of this machine. */

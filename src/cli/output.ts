@@ -12,12 +12,15 @@ export interface Output {
   text(...lines: string[]): void
   /** The one document; nothing without --json. */
   data(document: unknown): void
+  /** One of many documents, a line each, for commands that go on; nothing without --json. */
+  line(document: unknown): void
 }
 
 const pipedWidth = 80
 const leastWidth = 20
 
-export function createOutput(json: boolean): Output {
+/** `before` is called before anything is printed: a line of progress has to go first. */
+export function createOutput(json: boolean, before: () => void = () => {}): Output {
   const { stdout } = process
   const width = stdout.isTTY ? Math.max(leastWidth, stdout.columns || pipedWidth) : pipedWidth
   return {
@@ -25,10 +28,14 @@ export function createOutput(json: boolean): Output {
     width,
     colors: colorsFor(stdout),
     text: (...lines) => {
+      before()
       if (!json) stdout.write(`${lines.join('\n')}\n`)
     },
     data: (document) => {
       if (json) stdout.write(`${JSON.stringify(document, null, 2)}\n`)
+    },
+    line: (document) => {
+      if (json) stdout.write(`${JSON.stringify(document)}\n`)
     },
   }
 }

@@ -15,14 +15,12 @@ import {
   type Run,
   visitOfAttempt,
 } from '../model/records.ts'
+import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import type { Page, Sealed, Store } from '../store/store.ts'
 import type { Finding, FindingKind } from './verify.ts'
 
 /** Wall clocks are set, and differ between machines: less than this is not held against a row. */
 export const toleranceMs = 60_000
-
-/** What only concerns one row holds whatever happens to the others. */
-const certain: readonly FindingKind[] = ['mac', 'input']
 
 type Claim = { of: 'record' | 'decision' | 'evidence'; keys: readonly string[]; subject: string }
 
@@ -43,6 +41,7 @@ export class RunCheck {
   private readonly landed = new Set<string>()
   private readonly calls = new Set<string>()
   private readonly seqs = new Map<string, Claim[]>()
+  private readonly items = new Map<string, boolean>()
 
   constructor(store: Store, run: Run) {
     this.store = store
@@ -67,8 +66,9 @@ export class RunCheck {
     for (const event of this.mentions) await this.checkMention(event)
   }
 
+  /** A MAC concerns one row alone, whatever happens to the others meanwhile. */
   keepCertain(): void {
-    this.findings = this.findings.filter(({ kind }) => certain.includes(kind))
+    this.findings = this.findings.filter(({ kind }) => kind === 'mac')
   }
 
   private find(kind: FindingKind, subject: string, message: string): void {
@@ -267,8 +267,6 @@ export class RunCheck {
     this.find('event', attemptId, message)
   }
 
-  private readonly items = new Map<string, boolean>()
-
   private async hasItem(itemId: string): Promise<boolean> {
     const known = this.items.get(itemId)
     if (known !== undefined) return known
@@ -287,7 +285,7 @@ export class RunCheck {
     const { checkpointId, nodeId } = record
     const { graph, generation } = this.run
     const place =
-      graph === scopeGraph
+      graph === scopeGraph.name
         ? `${generation}#${scopeVisit(nodeId, checkpointId)}`
         : checkpointId.slice(checkpointId.indexOf('#') + 1)
     return `${place}/${keyOf(record)}`
@@ -297,7 +295,7 @@ export class RunCheck {
     const { store, run } = this
     const rows = await store.listCheckpoints(run)
     this.counts.checkpoints = rows.length
-    if (run.graph === scopeGraph) return
+    if (run.graph === scopeGraph.name) return
     const why = chainFault(await store.loadCheckpoints(run, run.generation, run.visit), run)
     if (why !== null) this.find('checkpoint', `${run.generation}#${run.visit}`, why)
   }
@@ -312,14 +310,6 @@ function chainFault(rows: readonly Checkpoint[], run: Run): string | null {
     if (isCounterfoilError(error, 'CHECKPOINT_NEWER')) return error.message
     throw error
   }
-}
-
-// A foreign runtime has its own checkpoints, and ids that do not tell the visit: the number of a
-// scope is made of them, as in engine/scope.ts; a test holds the two together.
-const scopeGraph = 'counterfoil.scope'
-
-export function scopeVisit(nodeId: string, checkpointId: string): number {
-  return Number.parseInt(sha256(`${nodeId}\n${checkpointId}`).slice(0, 12), 16)
 }
 
 /** Events that tell of an attempt or an item. */

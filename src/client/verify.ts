@@ -61,7 +61,7 @@ export interface VerifyReport {
   readonly findings: readonly Finding[]
   /** All of them, also those that were not kept. */
   readonly found: number
-  /** Runs that changed at every look: only what one row says by itself was checked. */
+  /** Runs that changed at every look: of these only the MACs count. */
   readonly moving: readonly string[]
   /** What this check cannot show, in sentences. */
   readonly limits: readonly string[]

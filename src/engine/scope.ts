@@ -1,7 +1,6 @@
 // Owns: one visit whose code belongs to a foreign runtime. The same gate, records and order as a
 // node's; but where a node would park, the host's call is answered with an error that says so.
 // Does not own: the hold on the run (worker/scopes.ts), which outlives a single scope.
-import { sha256 } from '../model/canonical.ts'
 import type { Call } from '../model/context.ts'
 import { CounterfoilError, ReplayUnsafeError } from '../model/errors.ts'
 import type { Item } from '../model/records.ts'
@@ -13,11 +12,6 @@ import { currentVisit, Visit, type VisitOptions } from './visit.ts'
 export interface ScopeCallOptions extends CallRisk {
   /** The host's own id of the call (a model's tool_call_id): it stands for the occurrence. */
   callId?: string
-}
-
-/** Foreign ids as a number in the place of a visit's: the same for every process. */
-export function scopeVisit(nodeId: string, checkpointId: string): number {
-  return Number.parseInt(sha256(`${nodeId}\n${checkpointId}`).slice(0, 12), 16)
 }
 
 export class ScopeVisit extends Visit {

@@ -219,7 +219,7 @@ function readRow(chain: Chain | null, row: Checkpoint, expected: Expected): Chai
 function checkPlace(chain: Chain | null, row: Checkpoint, expected: Expected): void {
   if (row.version !== expected.version) {
     damaged(
-      `it is of graph version ${row.version}, and version ${expected.version} would be run on it; ` +
+      `it is of graph version ${row.version}, and the run of ${expected.version}; ` +
         'a checkpoint of another version is used only after a migration',
     )
   }

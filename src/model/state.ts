@@ -1,4 +1,4 @@
-// State as a run keeps it: plain data, deep-frozen, exactly as JSON would give it back, the order of
+// State as a run keeps it: plain data, deep-frozen, exactly as JSON would give it back, order of
 // keys included. A part is copied and checked once in its life: what was absorbed before is shared,
 // so a step costs what it changed and not what there is.
 import { type Frame, isWellFormed, Walk } from './canonical.ts'
@@ -41,8 +41,8 @@ export function absorb<T>(value: T, path = '$'): T {
 }
 
 /**
- * About the bytes of the canonical text, at once: escapes in strings, and the further bytes of their
- * characters beyond ASCII, are left out. All else is exact, so it is never more than the bytes.
+ * About the bytes of the canonical text, at once: escapes in strings, and the further bytes of
+ * their characters beyond ASCII, are left out. All else is exact, so it is never more than that.
  */
 export function weightOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2
@@ -99,14 +99,11 @@ function scalar(walk: Walk, value: unknown): unknown {
 }
 
 function add(copy: Copy, frame: Frame, member: unknown): void {
+  const { lead } = frame
   if (Array.isArray(copy.into)) copy.into.push(member)
   else put(copy.into, frame.keys?.[frame.at] as string, member)
-  copy.weight += bytesOf(frame.lead) + weightOf(member)
-}
-
-// Most keys are ASCII, and the comma of an array is.
-function bytesOf(text: string): number {
-  return /[\u0080-\uffff]/.test(text) ? Buffer.byteLength(text) : text.length
+  const ascii = lead.length < 2 || !/[\u0080-\uffff]/.test(lead)
+  copy.weight += (ascii ? lead.length : Buffer.byteLength(lead)) + weightOf(member)
 }
 
 function seal(copy: Copy): unknown {

@@ -4,9 +4,8 @@ import type { Clock } from '../clock.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { RunRef } from '../model/records.ts'
+import { scopeGraph } from '../model/scope.ts'
 import type { NewRun } from '../store/store.ts'
-
-export const scopeGraph = { name: 'counterfoil.scope', version: '1.0.0' } as const
 
 /** What a foreign runtime calls the place that its code is at. */
 export interface ScopeIds {

@@ -1,7 +1,7 @@
 import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { BlobStore } from '../../src/blob/blob.ts'
+import type { BlobStore, Leftover } from '../../src/blob/blob.ts'
 import { type CollectOptions, collectOrphans } from '../../src/blob/collect.ts'
 import { openFiles } from '../../src/blob/files.ts'
 import { sha256 } from '../../src/model/canonical.ts'
@@ -78,11 +78,13 @@ describe('what goes', () => {
     expect(await blobs.get(used)).toBe('used')
   })
 
-  test('B7 a store without blobs has nothing to collect, and is not asked', async () => {
+  test('B7 without old blobs nobody is asked, and nothing is touched', async () => {
     const never = async () => {
       throw new Error('asked')
     }
     expect(await collect({ inUse: never })).toEqual({ removed: 0, kept: 0, bytes: 0 })
+    await blobs.put(text)
+    expect(await collect({ inUse: never })).toEqual({ removed: 0, kept: 1, bytes: 0 })
   })
 
   test('B7 hundreds of blobs are asked about in a few questions', async () => {
@@ -281,6 +283,20 @@ describe('two collectors', () => {
     expect(await collect({ blobs: second })).toMatchObject({ removed: 0, kept: 1 })
     rows.add(digest)
     expect(await blobs.get(digest)).toBe(text)
+  })
+
+  test('B7 the one does not remove what the other has set aside since', async () => {
+    await oldOrphan()
+    let since: Leftover | null = null
+    const first = other('unlink digest.aside', async () => {
+      await openFiles({ dir, clock }).put(text)
+      since = await blobs.setAside(digest)
+    })
+    expect(await collect({ blobs: first })).toMatchObject({ removed: 1 })
+    expect(since).not.toBe(null)
+    expect(await blobs.get(digest)).toBe(text)
+    expect(await collect()).toMatchObject({ removed: 0, kept: 1 })
+    expect(await files()).toEqual([digest])
   })
 
   test('B7 the one judges what the other has set aside, and both agree', async () => {

@@ -57,7 +57,7 @@ describe('put and get', () => {
     expect(await blobs.get(digest)).toBe('a\ufffdb')
   })
 
-  test('L4 nothing is made before the first put; then files only their owner can read', async () => {
+  test('L4 nothing is made before a put; then files only their owner can read', async () => {
     await expect(blobs.get(sha256('a'))).rejects.toMatchObject({ code: 'BLOB_MISSING' })
     expect(await blobs.has(sha256('a'))).toBe(false)
     expect(await all(blobs.list())).toEqual([])

@@ -422,7 +422,7 @@ describe('amend', () => {
     expect(await store.amend(run, 'client', () => ({ changes: null, value: 8 }))).toBe(8)
   })
 
-  test('B7 what the run says meanwhile is put as well; one that never settles is refused', async () => {
+  test('B7 what the run says meanwhile is put too; what never settles is refused', async () => {
     let round = 0
     const settling = () => change([json(`at most ${Math.min(++round, 4)}`)])
     expect(await store.amend(run, 'evidence', settling)).toBe(1)

@@ -4,8 +4,6 @@ import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type FindingKind, verifyLedger } from '../../src/client/verify.ts'
-import { scopeVisit } from '../../src/client/verify-run.ts'
-import { scopeVisit as engineScopeVisit } from '../../src/engine/scope.ts'
 import {
   type DecideRequest,
   graph,
@@ -591,9 +589,5 @@ describe('real runs', () => {
     expect([findings, moving]).toEqual([[], []])
     expect(counts).toMatchObject({ runs: 2, calls: 7, attempts: 6, decisions: 4, checkpoints: 2 })
     await cf.close()
-  })
-
-  test('B8 the visit of a scope is numbered as the engine numbers it', () => {
-    expect(scopeVisit('tools', 'a/b#1')).toBe(engineScopeVisit('tools', 'a/b#1'))
   })
 })

@@ -1,0 +1,156 @@
+// The agent: seven steps, each with a turn of the model before it. `bookTrip` is written once and
+// used twice: by Counterfoil, and by plain code that begins again from zero after a crash.
+import { NotSentError, tool, workflow } from 'counterfoil'
+import { z } from 'zod'
+
+const hour = 3_600_000
+
+async function post(service, body, headers = {}) {
+  let response
+  try {
+    response = await fetch(`${process.env.TRIP_WORLD}/${service}`, {
+      ...{ method: 'POST', body: JSON.stringify(body) },
+      headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value)),
+    })
+  } catch (error) {
+    // Nobody listens there: nothing has left. Any other error leaves that open.
+    if (error.cause?.code === 'ECONNREFUSED') throw new NotSentError(`${service} is away`)
+    throw error
+  }
+  return response.json()
+}
+
+const keyed = (call) => ({ 'idempotency-key': call.idempotencyKey })
+
+/** Dollars for a token in, a token out, and a search. */
+const price = { in: 3 / 1e6, out: 15 / 1e6 }
+export const searchUsd = 0.02
+export const usdOf = ({ tokensIn, tokensOut }) => tokensIn * price.in + tokensOut * price.out
+
+// A turn of the model: paid for once, read back afterwards.
+const think = tool({
+  name: 'think',
+  replayClass: 'pure',
+  beat: 'reason',
+  input: z.object({ step: z.number(), goal: z.string() }),
+  run: (input) => post('model', input),
+  usage: ({ tokensIn, tokensOut }) => ({
+    ...{ tokensIn, tokensOut },
+    usd: usdOf({ tokensIn, tokensOut }),
+  }),
+})
+
+const searchFlights = tool({
+  name: 'search_flights',
+  replayClass: 'pure',
+  input: z.object({ to: z.string() }),
+  run: (input) => post('flights', input),
+  usage: () => ({ usd: searchUsd }),
+})
+
+// An airline knows a hold by the agency's own reference, for a day.
+const holdFlight = tool({
+  name: 'hold_flight',
+  replayClass: 'idempotent_with_key',
+  idempotencyKey: ({ flight }, call) => `${call.runId}:${flight}`,
+  keyTtlMs: 24 * hour,
+  blastRadius: 'external',
+  input: z.object({ flight: z.string() }),
+  run: (input, call) => post('hold', input, keyed(call)),
+  externalId: ({ hold }) => hold,
+})
+
+const bookHotel = tool({
+  name: 'book_hotel',
+  replayClass: 'idempotent_with_key',
+  idempotencyKey: ({ nights }, call) => `${call.runId}:hotel:${nights}`,
+  keyTtlMs: 24 * hour,
+  blastRadius: 'external',
+  input: z.object({ nights: z.number() }),
+  run: (input, call) => post('hotel', input, keyed(call)),
+  externalId: ({ room }) => room,
+})
+
+const chargeCard = tool({
+  name: 'charge_card',
+  replayClass: 'idempotent_with_key',
+  idempotencyKey: ({ invoice }) => invoice,
+  keyTtlMs: 24 * hour,
+  blastRadius: 'money',
+  amount: ({ usd }) => usd,
+  input: z.object({ invoice: z.string(), usd: z.number() }),
+  run: (input, call) => post('charge', input, keyed(call)),
+  externalId: ({ charge }) => charge,
+})
+
+// No keys here, but bookings can be searched: a probe answers instead of a person.
+const bookCar = tool({
+  name: 'book_car',
+  replayClass: 'unsafe_on_replay',
+  blastRadius: 'external',
+  input: z.object({ days: z.number() }),
+  run: (input, call) => post('car', input, { 'x-reference': call.attemptId }),
+  probe: async (_input, call) => {
+    const found = await post('bookings', { reference: call.attemptId })
+    return found ? { landed: 'yes', result: found } : { landed: 'unknown' }
+  },
+  externalId: ({ car }) => car,
+})
+
+// A mail cannot be asked for, and cannot be called back.
+const sendItinerary = tool({
+  name: 'send_itinerary',
+  replayClass: 'unsafe_on_replay',
+  blastRadius: 'external',
+  input: z.object({ to: z.string(), lines: z.array(z.string()) }),
+  run: (input) => post('mail', input),
+  externalId: ({ messageId }) => messageId,
+})
+
+// The event's id is chosen here, so that putting it twice is putting it once.
+const updateCalendar = tool({
+  name: 'update_calendar',
+  replayClass: 'idempotent_with_key',
+  idempotencyKey: (_input, call) => `${call.runId}:event`,
+  keyTtlMs: Number.POSITIVE_INFINITY,
+  blastRadius: 'local',
+  input: z.object({ title: z.string() }),
+  run: (input, call) => post('calendar', input, keyed(call)),
+})
+
+const Trip = z.object({ traveller: z.string(), to: z.string(), nights: z.number() })
+
+/** Returns the price of the trip and what was booked for it. */
+export async function bookTrip({ traveller, to, nights }, ctx) {
+  const goal = `${nights} nights in ${to} for ${traveller}`
+  const turn = (step) => ctx.call(think, { step, goal })
+
+  await turn(1)
+  const { offers } = await ctx.call(searchFlights, { to })
+  const [cheapest] = [...offers].sort((a, b) => a.usd - b.usd)
+  await turn(2)
+  const { hold } = await ctx.call(holdFlight, { flight: cheapest.flight })
+  await turn(3)
+  const hotel = await ctx.call(bookHotel, { nights })
+  await turn(4)
+  const usd = Math.round((cheapest.usd + hotel.usd) * 100) / 100
+  const { charge } = await ctx.call(chargeCard, { invoice: `inv-${hold}-${hotel.room}`, usd })
+  await turn(5)
+  const { car, usd: atTheDesk } = await ctx.call(bookCar, { days: nights })
+  await turn(6)
+  const lines = [cheapest.flight, hotel.room, car]
+  const { messageId } = await ctx.call(sendItinerary, { to: traveller, lines })
+  await turn(7)
+  await ctx.call(updateCalendar, { title: goal })
+  return { charge, messageId, price: { charged: usd, atTheDesk } }
+}
+
+export const trip = workflow({
+  id: 'trip@1.0.0',
+  input: Trip,
+  tools: [
+    ...[think, searchFlights, holdFlight, bookHotel],
+    ...[chargeCard, bookCar, sendItinerary, updateCalendar],
+  ],
+  run: bookTrip,
+})

@@ -1,0 +1,91 @@
+// The world outside: a model, an airline, a hotel, a bank, a car rental, a mail server and a
+// calendar, in one small server that counts what it is asked for and what it has done.
+import { createServer } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** Which of them drop a repetition by its key; the others do again whatever they are asked. */
+const remembers = ['hold', 'hotel', 'charge', 'calendar']
+const slowMs = { model: 150 }
+const otherMs = 40
+
+/** The bank keeps its fee when a charge is given back. */
+export const feeOf = (usd) => Math.round((usd * 0.029 + 0.3) * 100) / 100
+
+/** What the services answer with: facts of a trip, and ids that show what was done twice. */
+function answer(service, number, body) {
+  const tokens = { tokensIn: 1_400 + 350 * (body.step ?? 0), tokensOut: 180 }
+  const facts = {
+    model: { ...tokens, say: `step ${body.step}` },
+    flights: {
+      offers: [
+        { flight: 'CF 101', usd: 612.4 },
+        { flight: 'CF 303', usd: 640 },
+      ],
+    },
+    hold: { hold: `hold-${number}` },
+    hotel: { room: `room-${number}`, usd: 540 },
+    charge: { charge: `charge-${number}` },
+    car: { car: `car-${number}`, usd: 168 },
+    mail: { messageId: `mail-${number}` },
+    calendar: { event: `event-${number}` },
+    cancel: { cancelled: body.what },
+    refund: { refunded: body.what },
+  }
+  return facts[service]
+}
+
+export class World {
+  /** Every request, in order: { service, key, reference, body, result, repeated, at }. */
+  log = []
+  /** Asked when a request has been done and before it is answered; true: it is never answered. */
+  swallow = () => false
+  #server = createServer((request, response) => void this.#serve(request, response))
+
+  async open() {
+    await new Promise((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${this.#server.address().port}`
+  }
+
+  close() {
+    this.#server.closeAllConnections()
+    return new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  asked(service) {
+    return this.log.filter((one) => one.service === service)
+  }
+
+  /** What really happened, as against what was asked for. */
+  done(service) {
+    return this.asked(service).filter((one) => !one.repeated)
+  }
+
+  async #serve(request, response) {
+    const service = request.url.slice(1)
+    const chunks = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = JSON.parse(Buffer.concat(chunks).toString())
+    const { 'idempotency-key': key = null, 'x-reference': reference = null } = request.headers
+    const result =
+      service === 'bookings' ? this.#find(body) : this.#do(service, { key, reference, body })
+    if (this.swallow(service)) return
+    await pause(slowMs[service] ?? otherMs)
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(result))
+  }
+
+  #do(service, { key, reference, body }) {
+    const known =
+      remembers.includes(service) &&
+      this.asked(service).find((one) => key !== null && one.key === key)
+    const result = known ? known.result : answer(service, this.done(service).length + 1, body)
+    const repeated = Boolean(known)
+    this.log.push({ service, key, reference, body, result, repeated, at: Date.now() })
+    return result
+  }
+
+  /** The car rental has no keys, but its bookings can be searched for the customer's reference. */
+  #find({ reference }) {
+    return this.asked('car').find((one) => one.reference === reference)?.result ?? null
+  }
+}

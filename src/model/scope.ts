@@ -1,0 +1,10 @@
+// Visits of a foreign runtime: what stands for the graph, and for the number of a visit.
+import { sha256 } from './canonical.ts'
+
+/** The graph of the runs that stand for foreign workflows; no worker carries it. */
+export const scopeGraph = { name: 'counterfoil.scope', version: '1.0.0' } as const
+
+/** Foreign ids as a number in the place of a visit's: the same for every process. */
+export function scopeVisit(nodeId: string, checkpointId: string): number {
+  return Number.parseInt(sha256(`${nodeId}\n${checkpointId}`).slice(0, 12), 16)
+}

@@ -2,14 +2,17 @@
 // one `execute`; it ends by itself, or is killed at a moment that the test chooses. What was
 // durable by then is all that the next one sees.
 import { Inbox } from '../src/client/inbox.ts'
+import { type Preview, previewRun } from '../src/client/preview.ts'
+import { type FailedCall, failedCalls, type RetryRequest, retryRun } from '../src/client/retry.ts'
 import { startRun } from '../src/client/start.ts'
+import { askFor, type Stopping, type Wish } from '../src/client/stop.ts'
 import { Committer } from '../src/engine/committer.ts'
 import { type Engine, type Execution, execute } from '../src/engine/execute.ts'
 import { RateLimits } from '../src/engine/rate-limit.ts'
 import type { Context } from '../src/model/context.ts'
 import type { DecideRequest } from '../src/model/decide.ts'
 import { type Graph, workflow } from '../src/model/graph.ts'
-import type { CallStatus, Item } from '../src/model/records.ts'
+import type { CallStatus, Item, Run } from '../src/model/records.ts'
 import type { RiskPolicy } from '../src/model/risk.ts'
 import type { Schema } from '../src/model/schema.ts'
 import {
@@ -42,6 +45,8 @@ export interface ProcessOptions {
   notDead?: boolean
   /** Leaves the process as soon as this is true: it lives on while others drive the clock. */
   leaveWhen?: () => boolean
+  /** Looks this often whether somebody wants the run stopped, as a worker does. */
+  obeysMs?: number
 }
 
 export class Lab {
@@ -85,6 +90,7 @@ export class Lab {
         over = `threw ${error.stack}`
       },
     )
+    if (options.obeysMs) this.obey(this.execution, options.obeysMs)
     const killed = () => options.killWhen?.() ?? false
     const left = () => over !== null || (options.leaveWhen?.() ?? false)
     const end = await this.clock.run(left, killed, 100_000)
@@ -165,6 +171,48 @@ export class Lab {
     })
   }
 
+  /** Pause, resume or cancel, as a client asks for it. `dead`: the worker's death is known. */
+  async wish(what: Stopping, { dead = false, ...wish }: Wish & { dead?: boolean } = {}) {
+    const checkWorkers = async () => {
+      for (const { workerId } of dead ? await this.store.workers() : []) {
+        await this.store.declareDead(workerId, 'killed by the test')
+      }
+    }
+    await askFor({ store: this.store, clock: this.clock, checkWorkers }, ref, what, wish)
+  }
+
+  retry(request: Partial<RetryRequest> = {}): Promise<void> {
+    const said = { by: 'tester', reason: 'mended', ...request }
+    return retryRun(this.store, this.clock, ref, said)
+  }
+
+  failedCalls(): Promise<FailedCall[]> {
+    return failedCalls(this.store, ref)
+  }
+
+  async preview(graph: Graph): Promise<Preview> {
+    const made = await previewRun(this.store, this.clock, new Map([[graph.id, graph]]), ref)
+    if (made === null) throw new Error('there is no run')
+    return made
+  }
+
+  async run(): Promise<Run> {
+    const run = await this.store.getRun(ref)
+    if (run === null) throw new Error('there is no run')
+    return run
+  }
+
+  /** What a worker does on its rounds. */
+  async obeyOnce(execution: Execution): Promise<void> {
+    for (const run of await this.store.stops(execution.run.workerId ?? '')) execution.stop(run)
+  }
+
+  private obey(execution: Execution, ms: number): void {
+    this.clock.after(ms, () => {
+      void this.obeyOnce(execution).then(() => this.obey(execution, ms))
+    })
+  }
+
   private async register({ notDead = false }: ProcessOptions): Promise<string> {
     for (const worker of await this.store.workers()) {
       if (notDead) await this.store.renew(worker.workerId, 0)
@@ -207,6 +255,41 @@ export class Lab {
     const { settleMs = 250, policy = null } = options
     return { store, clock, committer, graphs, settleMs, limits, policy }
   }
+}
+
+/** The moment at which a life kills one of its processes: after so many events of its clock. */
+export class Kill {
+  events = 0
+  readonly at: number
+
+  constructor(at: number) {
+    this.at = at
+  }
+
+  /** For `killWhen` of the process that is to die. */
+  in(lab: Lab): () => boolean {
+    const from = lab.clock.events
+    return () => {
+      this.events = Math.max(this.events, lab.clock.events - from)
+      return lab.clock.events - from >= this.at
+    }
+  }
+}
+
+/** A life without a kill, and then one for every event of the process that it kills. */
+export async function atEveryEvent(life: (kill: Kill) => Promise<void>): Promise<number> {
+  const whole = new Kill(Number.POSITIVE_INFINITY)
+  await life(whole)
+  for (let at = 1; at <= whole.events; at++) {
+    try {
+      await life(new Kill(at))
+    } catch (error) {
+      throw Object.assign(error as Error, {
+        message: `at event ${at}: ${(error as Error).message}`,
+      })
+    }
+  }
+  return whole.events
 }
 
 /** A tool's work in virtual time. */

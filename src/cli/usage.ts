@@ -1,4 +1,5 @@
 // What is wrong with a command line, in words that help to write a right one.
+import { readFileSync } from 'node:fs'
 import { CounterfoilError } from '../model/errors.ts'
 
 export function usageError(message: string): CounterfoilError {
@@ -61,17 +62,38 @@ function at(row: readonly number[], index: number): number {
   return row[index] ?? Number.POSITIVE_INFINITY
 }
 
-/** JSON from the command line, where shells eat quotes. */
-export function parseJson(option: string, text: string): unknown {
+/** What is wrong with this JSON; undefined if nothing is. */
+export function jsonFault(text: string): string | undefined {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    return `this is not JSON: ${(error as Error).message}`
+  }
+  return undefined
+}
+
+/** JSON from the command line, where shells eat quotes; `@name` is the content of a file. */
+export function parseJson(option: string, given: string): unknown {
+  const text = given.startsWith('@') ? fileText(option, given.slice(1)) : given
   try {
     return JSON.parse(text)
   } catch (error) {
     const said = (error as Error).message
     throw new CounterfoilError(
       'JSON_INVALID',
-      `${option} is not valid JSON: ${said}. ${quotingHint(option, text)}`,
+      `${option} is not valid JSON: ${said}. ${given === text ? quotingHint(option, text) : given}`,
       { cause: error },
     )
+  }
+}
+
+function fileText(option: string, name: string): string {
+  try {
+    return readFileSync(name, 'utf8')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'there is no such file' : message
+    throw usageError(`${option} @${name}: ${why}; @ means: the JSON in this file`)
   }
 }
 

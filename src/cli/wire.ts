@@ -6,7 +6,7 @@ import type { ItemLook } from './item.ts'
 import { iso } from './text.ts'
 
 export function runJson(run: Run) {
-  const { waitingFor } = run
+  const { stop } = run
   return {
     run_id: run.runId,
     namespace: run.namespace,
@@ -16,9 +16,11 @@ export function runJson(run: Run) {
     node: run.node,
     generation: run.generation,
     visit: run.visit,
-    waiting_for: waitingFor && { ...waitingFor, since: iso(waitingFor.since) },
+    waiting_for: waitingJson(run.waitingFor),
+    stop: stop && { to: stop.to, by: stop.by, reason: stop.why, at: iso(stop.at) },
     worker_id: run.workerId,
     output: parsed(run.outputJson),
+    output_digest: run.outputDigest,
     error: parsed(run.errorJson),
     trace_id: run.traceId,
     created_at: iso(run.createdAt),
@@ -26,13 +28,19 @@ export function runJson(run: Run) {
   }
 }
 
-export function recordJson(record: Sealed<CallRecord>) {
+export function waitingJson(waitingFor: Run['waitingFor']) {
+  return waitingFor && { ...waitingFor, since: iso(waitingFor.since) }
+}
+
+export function recordJson(record: Sealed<CallRecord>, visit: number) {
   return {
     node_id: record.nodeId,
     checkpoint_id: record.checkpointId,
+    visit,
     tool_name: record.tool,
     input_hash: record.inputHash,
     occurrence: record.occurrence,
+    nth: record.nth,
     replay_class: record.replayClass,
     idempotency_key: record.idempotencyKey,
     status: record.status,
@@ -40,11 +48,14 @@ export function recordJson(record: Sealed<CallRecord>) {
     seq: record.seq,
     input: parsed(record.inputJson),
     result: parsed(record.resultJson),
+    result_digest: record.resultDigest,
     external_id: record.externalId,
     error: parsed(record.errorJson),
+    usage: parsed(record.usageJson),
     unresolved: record.unresolved,
     verifies: record.verifies,
     worker_id: record.workerId,
+    span_id: record.spanId,
     created_at: iso(record.createdAt),
     settled_at: iso(record.settledAt),
     expires_at: iso(record.expiresAt),

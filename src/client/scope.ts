@@ -45,17 +45,25 @@ export class Scope {
   call<In, Out>(tool: Tool<In, Out>, input: In, options: ScopeCallOptions = {}): Call<Out> {
     if (!isTool(tool)) {
       const message = 'scope.call needs a tool that was made by tool({ … })'
-      throw new CounterfoilError('TOOL_INVALID', message)
+      return refused(new CounterfoilError('TOOL_INVALID', message))
     }
     const { callId } = options
     if (callId !== undefined && (typeof callId !== 'string' || callId === '')) {
-      throw new CounterfoilError('INPUT_INVALID', 'scope.call: `callId` must be a string')
+      const message = `scope.call of ${tool.name}: \`callId\` must be a string, and not empty`
+      return refused(new CounterfoilError('INPUT_INVALID', message))
     }
     return this.opened.visit.call(tool as Tool, input, options) as Call<Out>
   }
 
-  /** Waits for what is under way, writes it down, and gives the hold back. */
+  /** Waits for the calls that were issued, and gives the hold back. Later calls are refused. */
   close(): Promise<void> {
     return this.opened.close()
   }
+}
+
+/** As every other failure of a call: a rejection, of which nobody need take notice. */
+function refused(error: Error): Call<never> {
+  const promise = Promise.reject(error)
+  promise.catch(() => {})
+  return promise as unknown as Call<never>
 }

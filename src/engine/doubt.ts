@@ -88,12 +88,14 @@ function makeItem(
   details: Details,
 ): Item {
   const { namespace, runId, generation, visit: number } = visit.run
-  const what = subject ? `${subject.tool}#${subject.nth}` : 'end'
-  const about = reason === 'unknown' && subject ? `${keyOf(subject)}/${details.attempt}` : what
+  const about = aboutOf(reason, subject, details.attempt)
+  // A question is about its very call: one whose input has moved is another. A doubt is about the
+  // place.
+  const same = reason === null ? sameCall : samePlace
   // A decision that did not end the doubt (a retired record, an answer that does not fit) asks
   // anew.
   const round = visit.loaded.items.filter(
-    (old) => old.state !== 'open' && old.reason === reason && samePlace(old.body.subject, subject),
+    (old) => old.state !== 'open' && old.reason === reason && same(old.body.subject, subject),
   ).length
   const id = sha256(canonical([namespace, runId, generation, number, reason, about, round]))
   return {
@@ -124,6 +126,16 @@ function bodyOf(visit: Visit, subject: Subject | null, details: Details): ItemBo
 /** The item as it stands in the store, if the visit has come to this point before. */
 export function known(visit: Visit, item: Item): Item | null {
   return visit.loaded.items.find((old) => old.itemId === item.itemId) ?? null
+}
+
+function aboutOf(reason: DoubtReason | null, subject: Subject | null, attempt: number): string {
+  if (subject === null) return 'end'
+  if (reason === null) return keyOf(subject)
+  return reason === 'unknown' ? `${keyOf(subject)}/${attempt}` : `${subject.tool}#${subject.nth}`
+}
+
+function sameCall(a: Subject | null, b: Subject | null): boolean {
+  return a !== null && b !== null && keyOf(a) === keyOf(b)
 }
 
 function samePlace(a: Subject | null, b: Subject | null): boolean {

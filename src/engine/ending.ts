@@ -1,6 +1,6 @@
 // What the end of a visit changes in the run's row and items, as pure functions.
 import * as limits from '../model/limits.ts'
-import type { Item, StopRequest, WaitingFor } from '../model/records.ts'
+import { type Item, isAsked, type StopRequest, type WaitingFor } from '../model/records.ts'
 import type { RunChange } from '../store/store.ts'
 
 /** A wish to stop, with the arrivals that include it. */
@@ -30,16 +30,22 @@ export function stopChange(
   return { run: { ...run, waitingFor: null }, items: [...once.values()].map(close) }
 }
 
-export function waitingForItems(items: readonly Item[], since: number): WaitingFor | null {
+/** The wait began with its first item, whatever has parked the run again since (E9). */
+export function waitingForItems(items: readonly Item[], now: number): WaitingFor | null {
   const [first] = items
   if (first === undefined) return null
+  const since = Math.min(now, ...items.map((item) => item.createdAt))
   const ids = items.slice(0, limits.waitingItemsMax).map((item) => item.itemId)
   return { kind: first.kind, items: ids, since, queue: first.queue }
 }
 
-/** An approval that none of the branches waits for, when all of them wait. */
-export function isMoot(waits: readonly Item[], item: Item): boolean {
-  return item.kind === 'approval' && !waits.some((wait) => wait.itemId === item.itemId)
+/**
+ * A held call that none of the branches asks for, when all of them wait: its input has moved. What a
+ * node itself asked is not judged here: a branch may not have come to it again yet.
+ */
+export function isMoot(waits: readonly Item[], { kind, itemId, body }: Item): boolean {
+  const held = kind === 'approval' && !isAsked(body.subject?.tool ?? '')
+  return held && !waits.some((wait) => wait.itemId === itemId)
 }
 
 export function newlyUnresolved(

@@ -1,11 +1,11 @@
 // Runs a node's function and makes of what it returned what is to be recorded: an output, a failure,
 // or the state at the next node.
 import { canonical, plainCopy } from '../model/canonical.ts'
-import { CounterfoilError } from '../model/errors.ts'
+import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import { isNodeEnd } from '../model/node.ts'
 import { validate } from '../model/schema.ts'
-import { mergePatch } from '../model/state.ts'
+import { isRecord, isSame, mergePatch, put } from '../model/state.ts'
 import { createContext } from './context.ts'
 import { Gate } from './gate.ts'
 import { currentVisit, type NodeOutcome, type Visit } from './visit.ts'
@@ -14,9 +14,18 @@ export function runNode(visit: Visit, graph: Graph, state: unknown): void {
   currentVisit.run(visit, () => {
     outcomeOf(visit, graph, state).then(
       (outcome) => visit.nodeEnded(outcome),
-      (error) => visit.nodeEnded({ kind: 'failed', error }),
+      (error) => visit.nodeEnded({ kind: 'failed', error: explained(error) }),
     )
   })
+}
+
+const frozen = /object is not extensible|read only property|Cannot delete property/
+
+/** An engine's words for a change of the state in place do not say what to do instead. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof TypeError) || !frozen.test(error.message)) return error
+  const says = "a run's state is read-only: give ctx.go(node, patch) what changes"
+  return new TypeError(`${error.message} (${says})`, { cause: error })
 }
 
 async function outcomeOf(visit: Visit, graph: Graph, state: unknown): Promise<NodeOutcome> {
@@ -52,27 +61,52 @@ async function patched(
   patch: Readonly<Record<string, unknown>> | null,
 ): Promise<unknown> {
   if (patch === null) return state
+  // What has no keys of its own (a number, a Map) is refused as it is, unless it is just empty.
+  if (!isRecord(patch) || Object.keys(patch).length === 0) return mergePatch(state, patch)
   const valid: Record<string, unknown> = {}
   let whole: Record<string, unknown> | null = null
   for (const [key, value] of Object.entries(patch)) {
     const schema = graph.stateKey(key)
     const what = { code: 'STATE_INVALID', subject: `state.${key} of ${graph.id}` } as const
-    if (schema) valid[key] = await validate(schema, value, what)
+    if (schema) put(valid, key, kept(value, await validate(schema, value, what)))
     else {
-      whole ??= await validWhole(graph, mergePatch(state, patch))
-      if (!Object.hasOwn(whole, key) && value !== undefined) {
-        const message = `state of ${graph.id} has no key ${JSON.stringify(key)}`
-        throw new CounterfoilError('STATE_INVALID', message)
-      }
-      valid[key] = whole[key]
+      whole ??= await validWhole(graph, mergePatch(state, patch), key)
+      if (!Object.hasOwn(whole, key) && value !== undefined) throw noKey(graph, key)
+      put(valid, key, kept(value, whole[key]))
     }
   }
   return mergePatch(state, valid)
 }
 
-async function validWhole(graph: Graph, state: unknown): Promise<Record<string, unknown>> {
+/**
+ * Libraries give a copy of what they have looked at. Where it says the same, the value itself is
+ * kept: the parts of it that are known from earlier visits need not be looked at again.
+ */
+function kept(value: unknown, valid: unknown): unknown {
+  return isSame(value, valid) ? value : valid
+}
+
+/** For a key that the schema does not show: it has none, or its library shows no keys at all. */
+async function validWhole(
+  graph: Graph,
+  state: unknown,
+  key: string,
+): Promise<Record<string, unknown>> {
   const what = { code: 'STATE_INVALID', subject: `state of ${graph.id}` } as const
-  return (await validate(graph.input, state, what)) as Record<string, unknown>
+  try {
+    return (await validate(graph.input, state, what)) as Record<string, unknown>
+  } catch (error) {
+    // What a schema has transformed does not fit it a second time: that is not what is wrong here.
+    const shows = isRecord(state) && Object.keys(state).some((known) => graph.stateKey(known))
+    if (!shows || !isCounterfoilError(error, 'STATE_INVALID')) throw error
+    throw noKey(graph, key, error)
+  }
+}
+
+function noKey(graph: Graph, key: string, cause?: Error): CounterfoilError {
+  const why = cause ? ` (${cause.message})` : ''
+  const message = `state of ${graph.id} has no key ${JSON.stringify(key)}${why}`
+  return new CounterfoilError('STATE_INVALID', message)
 }
 
 function invalid(graph: Graph, why: string): CounterfoilError {

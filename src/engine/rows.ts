@@ -32,7 +32,7 @@ export function intentRow(
     status: 'pending',
     seq: null,
     after: old?.after ?? call.after,
-    inputJson: call.editedJson ?? old?.inputJson ?? shownJson(call) ?? call.inputJson,
+    inputJson: call.editedJson ?? shownJson(call) ?? old?.inputJson ?? call.inputJson,
     resultJson: null,
     resultDigest: null,
     usageJson: null,

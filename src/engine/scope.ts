@@ -1,10 +1,11 @@
 // Owns: one visit whose code belongs to a foreign runtime. The same gate, records and order as a
 // node's; but where a node would park, the host's call is answered with an error that says so.
-// Does not own: the hold on the run (worker/scopes.ts), which outlives a single scope.
+// Does not own: the hold on the run (worker/hold.ts), which outlives a single scope.
 import type { Call } from '../model/context.ts'
 import { CounterfoilError, ReplayUnsafeError } from '../model/errors.ts'
 import type { Item } from '../model/records.ts'
 import type { Tool } from '../model/tool.ts'
+import type { Changes } from '../store/store.ts'
 import type { CallRisk } from './call.ts'
 import { Gate } from './gate.ts'
 import { currentVisit, Visit, type VisitOptions } from './visit.ts'
@@ -15,73 +16,97 @@ export interface ScopeCallOptions extends CallRisk {
 }
 
 export class ScopeVisit extends Visit {
-  /** What waits for a person, once the scope has parked. */
-  readonly parkedOn: Item[] = []
+  /** Told of every doubt, before the host is. */
+  onDoubt: (item: Item) => void = () => {}
   private readonly gate: Gate
   private readonly over: Promise<never>
-  private endCalls: (error: Error) => void = () => {}
-  private ending: Error | null = null
+  private readonly calls = new Set<Promise<unknown>>()
+  private readonly tools = new Map<string, Tool>()
+  private rejectCalls: (error: Error) => void = () => {}
+  private refusal: Error | null = null
 
   constructor(options: VisitOptions) {
     super(options)
     this.gate = new Gate(this)
     this.over = new Promise((_, reject) => {
-      this.endCalls = reject
+      this.rejectCalls = reject
     })
     this.over.catch(() => {})
     void this.done.then((end) => {
-      if (end === 'lost') this.refuseCalls(lost(this))
+      if (end === 'lost') this.endCalls(scopeLost(this.run.runId))
     })
   }
 
   call(tool: Tool, input: unknown, { callId, ...risk }: ScopeCallOptions): Call<unknown> {
-    if (this.ending) return rejected(this.ending)
+    if (this.refusal) return rejected(this.refusal)
+    this.tools.set(tool.name, tool)
     const issued = currentVisit.run(this, () =>
       this.gate.issue(tool, input, { risk, callId: callId ?? null }),
     )
+    this.calls.add(issued)
+    const forget = () => this.calls.delete(issued)
+    issued.then(forget, forget)
     const raced = Promise.race([issued, this.over])
     raced.catch(() => {})
     return Object.defineProperty(raced, 'replayed', { get: () => issued.replayed }) as Call<unknown>
   }
 
-  /** No call is answered any more, now or later, but with this error. */
+  /** From now on calls are answered with this error; those under way go on. */
   refuseCalls(error: Error): void {
-    this.ending ??= error
-    this.endCalls(error)
+    this.refusal ??= error
+  }
+
+  /** Calls under way are not answered any more either. */
+  endCalls(error: Error): void {
+    this.refuseCalls(error)
+    this.rejectCalls(error)
+  }
+
+  /** When every call that was issued has been answered, or none will be. */
+  async settled(): Promise<void> {
+    const answered = async () => {
+      while (this.calls.size > 0) await Promise.allSettled(this.calls)
+    }
+    await Promise.race([answered(), this.done])
+  }
+
+  /** Nobody knows the outcome of these in other scopes: the same call here goes to a person. */
+  beware(calls: Iterable<{ readonly tool: string; readonly inputHash: string }>): void {
+    const unresolved = this.opening.unresolved as Set<string>
+    for (const { tool, inputHash } of calls) unresolved.add(`${tool}/${inputHash}`)
+  }
+
+  override doubt(item: Item, changes: Changes): void {
+    super.doubt(item, changes)
+    this.onDoubt(item)
   }
 
   protected override async park(): Promise<void> {
-    const items = this.doubts.length > 0 ? this.doubts : this.waits
-    this.parkedOn.push(...items)
+    const [first] = this.doubts.length > 0 ? this.doubts : this.waits
     // What the host is told must be durable: it may die with the message in its hands.
     await this.log.whenDurable()
-    const [first] = items
-    if (first) this.refuseCalls(unsafe(this, first))
-    this.finish(this.log.lost ? 'lost' : 'parked')
+    if (this.log.lost) return this.finish('lost')
+    if (first) this.endCalls(this.unsafe(first))
+    this.finish('parked')
+  }
+
+  private unsafe(item: Item): ReplayUnsafeError {
+    const { subject, node, input, attempt, idempotencyKey } = item.body
+    const tool = subject?.tool ?? ''
+    const replayClass = this.tools.get(tool)?.replayClass ?? 'unsafe_on_replay'
+    const { runId } = this.run
+    return new ReplayUnsafeError(
+      { runId, node, tool, replayClass, input, attempt, idempotencyKey },
+      { itemId: item.itemId, title: item.title, reason: item.reason ?? item.kind },
+    )
   }
 }
 
-function unsafe({ run }: Visit, item: Item): ReplayUnsafeError {
-  const { subject, node, input, attempt, idempotencyKey } = item.body
-  return new ReplayUnsafeError(
-    {
-      runId: run.runId,
-      node,
-      tool: subject?.tool ?? '',
-      replayClass: 'unsafe_on_replay',
-      input,
-      attempt,
-      idempotencyKey,
-    },
-    { itemId: item.itemId, title: item.title, reason: item.reason ?? item.kind },
-  )
-}
-
-function lost({ run }: Visit): CounterfoilError {
+export function scopeLost(workflowId: string): CounterfoilError {
   return new CounterfoilError(
     'SCOPE_LOST',
-    `the hold on ${run.runId} is lost: another process may work on it now; open the scope again`,
-    { retryable: true, details: { workflowId: run.runId } },
+    `the hold on ${workflowId} is lost: another process may work on it now; open the scope again`,
+    { retryable: true, details: { workflowId } },
   )
 }
 

@@ -198,6 +198,8 @@ export class Visit {
   doubt(item: Item, changes: Changes): void {
     if (this.phase === 'closed') return
     this.stop()
+    // The run parks where the doubt is: its decision is looked for at that visit and no other.
+    this.secure()
     if (!this.doubts.some((known) => known.itemId === item.itemId)) this.doubts.push(item)
     this.append(changes)
     this.touch({ flush: true })
@@ -319,6 +321,8 @@ export class Visit {
     const [unhandled] = this.unhandled.values()
     const failed = returned.kind === 'failed' || this.unhandled.size > 0
     const error = returned.kind === 'failed' ? returned.error : unhandled
+    // It stands where it failed, so that whoever tries it again sees what failed there.
+    if (failed) this.secure()
     const state = failed ? 'failed' : 'completed'
     const change: RunChange = failed
       ? { state, errorJson: JSON.stringify(failureOf(error, 'failed')) }

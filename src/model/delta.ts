@@ -122,6 +122,8 @@ function* compareLists(a: List, b: List): Steps<Delta | null> {
   const sizeMin = Math.min(a.length, b.length)
   let start = 0
   let first: Delta | null = null
+  // Most lists share a long beginning, member by member.
+  while (start < sizeMin && a[start] === b[start]) start++
   for (; start < sizeMin; start++) {
     let found = atOnce(a[start], b[start])
     if (found === undefined) found = yield compare(a[start] as object, b[start] as object)

@@ -3,6 +3,7 @@
 // so a step costs what it changed and not what there is.
 import { type Frame, isWellFormed, Walk } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
+import { isPlain } from './plain.ts'
 
 // Every object and array that was absorbed, with its weight.
 const weights = new WeakMap<object, number>()
@@ -58,7 +59,7 @@ export function mergePatch(state: unknown, patch: unknown): unknown {
   const before = absorb(state)
   if (patch === undefined) return before
   if (!isRecord(before)) throw notAnObject('the state', 'give the graph an object as its state')
-  const changes = absorb(patch)
+  const changes = absorb(isRecord(patch) ? withGrown(before, patch) : patch)
   if (!isRecord(changes) || !isObject(patch)) {
     throw notAnObject('the patch', 'give ctx.go(node, patch) an object of the keys that change')
   }
@@ -71,6 +72,38 @@ export function mergePatch(state: unknown, patch: unknown): unknown {
   for (const key of gone) delete after[key]
   return absorb(after)
 }
+
+/** The patch with lists that only grew taken over at once: the long part of them is known. */
+function withGrown(
+  before: Record<string, unknown>,
+  patch: Record<string, unknown>,
+): Record<string, unknown> {
+  if (!isPlain(patch)) return patch
+  let known: Record<string, unknown> | null = null
+  for (const key of Object.keys(patch)) {
+    const list = Object.hasOwn(before, key) ? grown(before[key], patch[key]) : null
+    if (list === null) continue
+    known ??= { ...patch }
+    put(known, key, list)
+  }
+  return known ?? patch
+}
+
+/** A list that begins with all members of an absorbed one, absorbed; else null. */
+function grown(before: unknown, after: unknown): readonly unknown[] | null {
+  if (!Array.isArray(before) || !Array.isArray(after) || before.length < grownMin) return null
+  if (after.length < before.length || weights.has(after) || !isPlain(after)) return null
+  for (let i = 0; i < before.length; i++) if (after[i] !== before[i]) return null
+  // Holes, named members and the like are refused where all members are looked at.
+  if (Reflect.ownKeys(after).length !== after.length + 1) return null
+  const tail = absorb(after.slice(before.length))
+  const list = before.concat(tail)
+  weights.set(list, weightOf(before) + (tail.length === 0 ? 0 : weightOf(tail) - 1))
+  return Object.freeze(list)
+}
+
+// Shorter lists are absorbed as quickly as they are compared.
+const grownMin = 16
 
 export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
@@ -88,6 +121,40 @@ export function put(into: Record<string, unknown>, key: string, value: unknown):
     const property = { value, writable: true, enumerable: true, configurable: true }
     Object.defineProperty(into, key, property)
   }
+}
+
+/** Whether two values have the same members, as far as their own enumerable ones tell. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  const rest: unknown[] = [a, b]
+  while (rest.length > 0) {
+    const y = rest.pop()
+    const x = rest.pop()
+    if (!isObject(x) || !isObject(y)) return false
+    if (Object.getPrototypeOf(x) !== Object.getPrototypeOf(y)) return false
+    if (Array.isArray(x) ? !alikeLists(x, y as unknown[], rest) : !alike(x, y, rest)) return false
+  }
+  return true
+}
+
+// Both without a list of keys: this is done for every member of every list that a patch touches.
+function alikeLists(x: readonly unknown[], y: readonly unknown[], rest: unknown[]): boolean {
+  if (x.length !== y.length) return false
+  for (let i = 0; i < x.length; i++) if (x[i] !== y[i]) rest.push(x[i], y[i])
+  return true
+}
+
+function alike(x: object, y: object, rest: unknown[]): boolean {
+  const [a, b] = [x as Record<string, unknown>, y as Record<string, unknown>]
+  let more = 0
+  for (const key in a) {
+    more++
+    if (a[key] === b[key]) continue
+    if (!Object.hasOwn(b, key)) return false
+    rest.push(a[key], b[key])
+  }
+  for (const _ in b) more--
+  return more === 0
 }
 
 // Well-formedness is looked at before anything else is done with a string: for most strings that

@@ -15,6 +15,11 @@ export interface KeeperOptions {
   readonly onLost: (why: string) => void
 }
 
+interface Loop {
+  start(): void
+  stop(): void
+}
+
 export class Keeper {
   readonly id = `w_${randomHex(8)}`
   private readonly store: Store
@@ -22,6 +27,8 @@ export class Keeper {
   private readonly options: KeeperOptions
   private leaseEndsMs = 0
   private listening: Listening | null = null
+  private resting = false
+  private readonly loops: Loop[] = []
   private readonly cleanUps: (() => void)[] = []
 
   constructor(store: Store, clock: Clock, options: KeeperOptions) {
@@ -53,32 +60,54 @@ export class Keeper {
     return this.clock.mono() < this.leaseEndsMs
   }
 
-  /** Works again and again, each time so long after the last has ended, until `end`. */
+  /** Works again and again, each time so long after the last has ended, until it rests or ends. */
   every(ms: number, work: () => Promise<void>): void {
     let cancel = () => {}
-    let over = false
-    const next = () => {
+    // A loop that was stopped during its work must not go on beside the one that began since.
+    let round = 0
+    const next = (own: number) => {
       cancel = this.clock.after(ms, () => {
         work()
           .catch(this.options.onError)
           .then(() => {
-            if (!over) next()
+            if (round === own) next(own)
           })
       })
     }
-    next()
-    this.onEnd(() => {
-      over = true
-      cancel()
-    })
+    const loop = {
+      start: () => next(++round),
+      stop: () => {
+        round++
+        cancel()
+      },
+    }
+    this.loops.push(loop)
+    if (!this.resting) loop.start()
   }
 
   onEnd(cleanUp: () => void): void {
     this.cleanUps.push(cleanUp)
   }
 
+  /** Nothing is held: until `wake`, no timer of ours keeps the process from ending. */
+  rest(): void {
+    if (this.resting) return
+    this.resting = true
+    for (const loop of this.loops) loop.stop()
+  }
+
+  /** Before something is held again: a lease that ran down meanwhile is renewed first. */
+  async wake(): Promise<void> {
+    if (!this.resting) return
+    this.resting = false
+    for (const loop of this.loops) loop.start()
+    const leftMs = this.leaseEndsMs - this.clock.mono()
+    if (leftMs < this.options.leaseMs / 2) await this.renew()
+  }
+
   /** `ended`: no function of its attempts runs on. Else the socket stays, to prove the end later. */
   async end(ended: boolean): Promise<void> {
+    for (const loop of this.loops.splice(0)) loop.stop()
     for (const cleanUp of this.cleanUps.splice(0)) cleanUp()
     if (this.listening === null) return
     await this.store.stopWorker(this.id, ended)

@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import type { RunRef } from '../model/records.ts'
+import type { Run, RunRef } from '../model/records.ts'
 import { scopeGraph } from '../model/scope.ts'
 import type { NewRun } from '../store/store.ts'
 
@@ -44,4 +44,26 @@ export function newScopeRun({ namespace, runId }: RunRef, clock: Clock): NewRun 
     checkpoint: null,
     event: { namespace, runId, ...where, at, kind: 'started', data: { graph: scopeGraph.name } },
   }
+}
+
+/** Why no call is made for a run in this state. */
+export function stopped(run: Pick<Run, 'runId' | 'state'>): CounterfoilError {
+  const paused = run.state === 'paused'
+  const what = paused ? 'resume it, then open the scope again' : 'use another workflow id'
+  return new CounterfoilError(
+    paused ? 'RUN_PAUSED' : 'RUN_ENDED',
+    `${run.runId} is ${run.state}: ${what}`,
+    { details: { workflowId: run.runId } },
+  )
+}
+
+export function scopeClosed(workflowId: string): CounterfoilError {
+  return new CounterfoilError('SCOPE_CLOSED', `the scope of ${workflowId} was closed`)
+}
+
+export function notForeign(run: Run): CounterfoilError {
+  return new CounterfoilError(
+    'SCOPE_INVALID',
+    `${run.runId} is a run of graph ${run.graph}: a scope needs a workflow id of its own`,
+  )
 }

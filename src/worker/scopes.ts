@@ -1,203 +1,191 @@
-// Owns: which foreign workflows this process holds, for whom, and until when. One lease, one fence
-// and one log a workflow, shared by its open scopes; given back with the last of them.
-// Does not own: what happens inside a scope (engine/scope.ts).
+// Owns: which foreign workflows this process holds, and its own standing while it holds any.
+// Does not own: one hold and its scopes (hold.ts), what happens inside a scope (engine/scope.ts).
 // Invariants: a workflow is held by one process, a scope by one opener. What a holder that died has
 // left is found by the next one like any other record.
 import { hostname } from 'node:os'
-import { pause } from '../clock.ts'
-import type { RunLog } from '../engine/committer.ts'
 import type { Engine } from '../engine/execute.ts'
-import { ScopeVisit } from '../engine/scope.ts'
-import { CounterfoilError, ScopeHeldError } from '../model/errors.ts'
+import { CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import { eventOf, type Item, type Run, type RunRef } from '../model/records.ts'
+import { eventOf, type RunRef } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { bootId } from '../store/boot.ts'
-import type { RunChange } from '../store/store.ts'
+import type { Amendment, Loaded } from '../store/store.ts'
+import { Hold, type OpenScope } from './hold.ts'
 import { Keeper } from './keeper.ts'
 import { declareDead } from './liveness.ts'
-import { newScopeRun, type ScopeIds } from './scope-run.ts'
-
-interface Hold {
-  readonly run: Run
-  readonly log: RunLog
-  readonly scopes: Map<string, ScopeVisit>
-  readonly items: Item[]
-  stop: Run | null
-}
+import { newScopeRun, notForeign, type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
 export class Scopes {
   private readonly engine: Engine & { readonly namespace: string }
   private readonly onError: (error: unknown) => void
-  private keeper: Keeper | null = null
-  private begun: Promise<void> | null = null
+  private keeper: Promise<Keeper> | null = null
   private readonly holds = new Map<string, Promise<Hold>>()
-  private readonly releases = new Map<string, Promise<void>>()
+  /** Holds that are over, while functions of theirs run on. */
+  private past: Hold[] = []
+  private ended = false
 
   constructor(engine: Engine & { namespace: string }, onError: (error: unknown) => void) {
     this.engine = engine
     this.onError = onError
   }
 
-  async open(ids: ScopeIds): Promise<{ visit: ScopeVisit; close: () => Promise<void> }> {
-    const { workflowId, nodeId, checkpointId } = ids
-    this.begun ??= this.begin()
-    await this.begun
-    await this.releases.get(workflowId)
-    const holding = this.holds.get(workflowId) ?? this.take(workflowId)
-    this.holds.set(workflowId, holding)
-    const hold = await holding.catch((error) => {
-      this.holds.delete(workflowId)
+  async open(ids: ScopeIds): Promise<OpenScope> {
+    const hold = await this.join(ids)
+    try {
+      return await hold.enter(ids)
+    } catch (error) {
+      await hold.leave()
       throw error
-    })
-    const key = JSON.stringify([nodeId, checkpointId])
-    if (hold.scopes.has(key)) throw new ScopeHeldError(ids)
-    const at = { visit: scopeVisit(nodeId, checkpointId), scope: { nodeId, checkpointId } }
-    const loaded = await this.engine.store.load(hold.run, at)
-    if (loaded === null || hold.log.lost) throw new ScopeHeldError(ids)
-    if (hold.scopes.has(key)) throw new ScopeHeldError(ids)
-    const run = { ...hold.run, node: nodeId, visit: at.visit }
-    const visit = new ScopeVisit({
-      ...this.engine,
-      ...{ graph: null, trail: null, scope: at.scope, log: hold.log, loaded: { ...loaded, run } },
-      lease: { holds: () => this.keeper?.holds() ?? false },
-    })
-    hold.scopes.set(key, visit)
-    return { visit, close: () => this.close(hold, key, visit) }
-  }
-
-  /** Everything is given back; scopes that are open are closed first. */
-  async end(): Promise<void> {
-    const holds = await Promise.allSettled(this.holds.values())
-    for (const each of holds) {
-      if (each.status !== 'fulfilled') continue
-      const open = [...each.value.scopes]
-      await Promise.all(open.map(([key, visit]) => this.close(each.value, key, visit)))
     }
-    await Promise.all(this.releases.values())
-    await this.keeper?.end(true)
   }
 
-  private async begin(): Promise<void> {
-    const { store, clock } = this.engine
-    const { onError } = this
-    const keeper = new Keeper(store, clock, {
-      leaseMs: limits.leaseMs,
-      onError,
-      onLost: (why) => void this.each((hold) => hold.log.lose(why)),
-    })
-    await keeper.begin()
-    keeper.every(limits.pollMs, () => this.obeyStops())
-    this.keeper = keeper
+  /** Everything is given back; what is under way in scopes that are open is recorded first. */
+  async end(): Promise<void> {
+    this.ended = true
+    for (const holding of await Promise.allSettled(this.holds.values())) {
+      if (holding.status === 'rejected') continue
+      await holding.value.end(scopeClosed(holding.value.run.runId), { hasty: true })
+    }
+    const keeper = await this.keeper?.catch(() => null)
+    // A function that runs on keeps the socket: then the end of this process can still be proven.
+    await keeper?.end(this.lingering() === 0)
   }
 
-  private async each(work: (hold: Hold) => void): Promise<void> {
-    for (const holding of this.holds.values()) await holding.then(work, () => {})
+  /** The hold that this process has, or a new one; one that is given back is waited for. */
+  private async join(ids: ScopeIds): Promise<Hold> {
+    for (;;) {
+      if (this.ended) throw new CounterfoilError('STORE_CLOSED', 'scope: this store was closed')
+      const holding = this.holds.get(ids.workflowId) ?? this.hold(ids)
+      const hold = await holding
+      if (hold.join()) return hold
+      await hold.over
+    }
+  }
+
+  private hold(ids: ScopeIds): Promise<Hold> {
+    const { workflowId } = ids
+    const holding = this.take(ids)
+    const forget = () => {
+      if (this.holds.get(workflowId) === holding) this.holds.delete(workflowId)
+      this.restIfIdle()
+    }
+    this.holds.set(workflowId, holding)
+    holding.then((hold) => {
+      void hold.over.then(() => {
+        this.past = [...this.past, hold].filter((each) => each.unreturned() > 0)
+        forget()
+      })
+    }, forget)
+    return holding
   }
 
   /** The workflow's run, made at its first scope, claimed for this process alone. */
-  private async take(workflowId: string): Promise<Hold> {
+  private async take(ids: ScopeIds): Promise<Hold> {
     const { store, clock, namespace } = this.engine
-    const ref = { namespace, runId: workflowId }
+    const ref = { namespace, runId: ids.workflowId }
     const { run } = await store.start(newScopeRun(ref, clock))
     if (run.graph !== scopeGraph.name) throw notForeign(run)
-    await this.makeReady(ref)
-    const own = { workerId: this.keeper?.id ?? null, bootId: bootId(), host: hostname() }
-    await declareDead(store, own)
-    const request = { namespace, runId: workflowId, graphs: [scopeGraph], countMax: 1 }
-    const [claimed] = await store.claim({ ...request, workerId: own.workerId ?? '' })
-    if (claimed === undefined) throw new ScopeHeldError({ workflowId })
-    const log = this.engine.committer.open(claimed)
-    const hold: Hold = { run: claimed, log, scopes: new Map(), items: [], stop: null }
-    log.onLost(() => this.holds.delete(workflowId))
+    await this.makeReady(ref, ids)
+    const { keeper, claimed } = await this.claim(ref)
+    if (claimed === undefined) throw new ScopeHeldError({ workflowId: ids.workflowId })
+    const hold = new Hold(this.engine, keeper, claimed, this.onError)
+    // Asked of a holder that died before it could obey.
+    if (claimed.stop) {
+      const error = stopped({ ...claimed, state: claimed.stop.to })
+      await hold.end(error)
+      throw error
+    }
     return hold
   }
 
   /** Between scopes the run waits for its host, or for a person; both end with its host's return. */
-  private makeReady(ref: RunRef): Promise<void> {
-    return this.engine.store.amend(ref, 'client', ({ run }) => {
-      if (isEnded(run.state) || run.state === 'paused') throw stopped(run)
-      const waits = run.state === 'waiting_human' || run.state === 'waiting_tool'
-      return {
-        changes: waits ? { run: { state: 'pending', waitingFor: null } } : null,
-        value: undefined,
-      }
-    })
+  private makeReady(ref: RunRef, { nodeId, checkpointId }: ScopeIds): Promise<void> {
+    const { store, clock } = this.engine
+    const at = { visit: scopeVisit(nodeId, checkpointId), scope: { nodeId, checkpointId } }
+    const change = ({ run }: Loaded): Amendment<void> => {
+      const { state } = run
+      if (isEnded(state) || state === 'paused') throw stopped(run)
+      const waits = state === 'waiting_human' || state === 'waiting_tool'
+      const data = { from: state, to: 'pending', cause: 'its host has opened a scope' }
+      const events = [eventOf(run, clock.now(), 'state', data)]
+      const ready = { run: { state: 'pending', waitingFor: null }, events } as const
+      return { changes: waits ? { ...ready, events } : null, value: undefined }
+    }
+    return store.amend(ref, 'client', change, at)
   }
 
-  private async obeyStops(): Promise<void> {
+  private async claim({ namespace, runId }: RunRef) {
     const { store } = this.engine
-    if (this.holds.size === 0) return
-    for (const run of await store.stops(this.keeper?.id ?? '')) {
-      const hold = await this.holds.get(run.runId)
-      if (hold === undefined || hold.stop !== null) continue
-      hold.stop = run
-      for (const visit of hold.scopes.values()) {
-        visit.refuseCalls(stopped({ ...run, state: run.stop?.to ?? 'paused' }))
-        visit.drain()
+    for (let again = false; ; again = true) {
+      const keeper = await this.standing()
+      const { id: workerId } = keeper
+      const request = { namespace, runId, workerId, graphs: [scopeGraph], countMax: 1 }
+      try {
+        const [free] = await store.claim(request)
+        if (free) return { keeper, claimed: free }
+        await declareDead(store, { workerId, bootId: bootId(), host: hostname() })
+        const [left] = await store.claim(request)
+        return { keeper, claimed: left }
+      } catch (error) {
+        // Declared dead, and not noticed yet: a new worker can hold what this one could not.
+        if (again || !isCounterfoilError(error, 'WORKER_DEAD')) throw error
+        this.drop(keeper, error.message)
       }
     }
   }
 
-  private async close(hold: Hold, key: string, visit: ScopeVisit): Promise<void> {
-    const { runId } = hold.run
-    if (hold.scopes.get(key) !== visit) return this.releases.get(runId)
-    visit.drain()
-    await visit.done
-    visit.refuseCalls(new CounterfoilError('SCOPE_CLOSED', `the scope of ${runId} was closed`))
-    hold.scopes.delete(key)
-    hold.items.push(...visit.parkedOn)
-    if (hold.scopes.size > 0) return
-    this.holds.delete(runId)
-    const release = this.release(hold).finally(() => this.releases.delete(runId))
-    this.releases.set(runId, release)
-    await release
-  }
-
-  private async release(hold: Hold): Promise<void> {
-    const { log, run, items, stop } = hold
-    const { clock } = this.engine
-    const since = clock.now()
-    const [first] = items
-    const forHost: RunChange = {
-      state: 'waiting_tool',
-      waitingFor: { kind: 'host', items: [], since, queue: '' },
+  /** This process's worker: made at the first scope, and anew once it is dead on record. */
+  private async standing(): Promise<Keeper> {
+    for (;;) {
+      this.keeper ??= this.begin()
+      const made = this.keeper
+      const keeper = await made.catch((error) => {
+        if (this.keeper === made) this.keeper = null
+        throw error
+      })
+      await keeper.wake()
+      if (this.keeper === made) return keeper
     }
-    const forPerson = (item: Item): RunChange => ({
-      state: 'waiting_human',
-      waitingFor: {
-        ...{ kind: item.kind, since, queue: item.queue },
-        items: items.slice(0, limits.waitingItemsMax).map((each) => each.itemId),
-      },
-    })
-    const wish: RunChange | null = stop?.stop ? { state: stop.stop.to, waitingFor: null } : null
-    const change = wish ?? (first ? forPerson(first) : forHost)
-    const event = eventOf(run, since, 'state', {
-      from: 'running',
-      to: change.state,
-      cause: 'closed',
-    })
-    const end = (to: RunChange, arrivals?: number) =>
-      log.end({ ...to, release: true, progress: true }, { events: [event] }, arrivals)
-    const seen = stop?.arrivals ?? run.arrivals
-    // What arrived meanwhile is read when the scope is opened again; nobody need be asked for it.
-    if ((await end(change, seen)) === 'arrived') await end(forHost)
-    await pause(clock, 0)
   }
-}
 
-function stopped(run: Run): CounterfoilError {
-  const code = run.state === 'paused' ? 'RUN_PAUSED' : 'RUN_ENDED'
-  const what = run.state === 'paused' ? 'resume it first' : 'use another workflow id'
-  return new CounterfoilError(code, `${run.runId} is ${run.state}: ${what}`, {
-    details: { workflowId: run.runId },
-  })
-}
+  private async begin(): Promise<Keeper> {
+    const { store, clock } = this.engine
+    const { onError } = this
+    const onLost = (why: string) => this.drop(keeper, why)
+    const keeper = new Keeper(store, clock, { leaseMs: limits.leaseMs, onError, onLost })
+    await keeper.begin()
+    keeper.every(limits.pollMs, () => this.obeyStops(keeper))
+    return keeper
+  }
 
-function notForeign(run: Run): CounterfoilError {
-  return new CounterfoilError(
-    'SCOPE_INVALID',
-    `${run.runId} is a run of graph ${run.graph}: a scope needs a workflow id of its own`,
-  )
+  /** It is dead on record: what it held is lost, and the next scope needs another. */
+  private drop(keeper: Keeper, why: string): void {
+    this.keeper = null
+    for (const holding of this.holds.values()) {
+      holding.then((hold) => hold.keeper === keeper && hold.lose(why)).catch(() => {})
+    }
+    keeper.end(false).catch(this.onError)
+  }
+
+  private restIfIdle(): void {
+    if (this.holds.size > 0) return
+    const rest = (keeper: Keeper) => {
+      if (this.holds.size === 0) keeper.rest()
+    }
+    this.keeper?.then(rest, () => {})
+  }
+
+  private async obeyStops({ id }: Keeper): Promise<void> {
+    for (const run of await this.engine.store.stops(id)) {
+      const hold = await this.holds.get(run.runId)?.catch(() => null)
+      if (!hold || hold.run.fence !== run.fence) continue
+      hold.end(stopped({ ...run, state: run.stop?.to ?? 'paused' })).catch(this.onError)
+    }
+  }
+
+  /** Functions that have not returned, of holds that are over. */
+  private lingering(): number {
+    return this.past.reduce((sum, hold) => sum + hold.unreturned(), 0)
+  }
 }

@@ -362,7 +362,7 @@ describe('C2 what a decision must say', () => {
       ...{ reason: 'unknown', generation: 0, visit: 1, outcome: 'happened', record: null },
       subject: { tool: 'send', inputHash: 'h1', occurrence: 0, nth: 1 },
       ...{ resultJson: '{"a":2,"b":1}', by: 'ana', why: 'seen in the provider log' },
-      ...{ evidence: 'line 7', madeSure: false, version: 1, at: late },
+      ...{ evidence: 'line 7', madeSure: false, version: 1, at: late, shownHash: null },
       ...{ seq: null, usedBy: null, voidedAt: null },
     })
     expect(decided(ask('happened')).decision).toMatchObject({ resultJson: null, evidence: null })
@@ -430,6 +430,7 @@ describe('D1 what a decision does to the run', () => {
     'D1 I10 a run that is %s keeps its state: the decision only arrives',
     (state) => {
       for (const outcome of ['happened', 'abandon'] as const) {
+        if (outcome === 'abandon' && state === 'paused') continue
         const { changes } = decided(ask(outcome), { run: { ...run, state } })
         expect(changes.run).toEqual({ arrive: true })
         expect(changes.events.map((event) => event.kind)).toEqual(['decided'])
@@ -437,6 +438,17 @@ describe('D1 what a decision does to the run', () => {
       }
     },
   )
+
+  test('D1 abandon ends a paused run at once: nobody else would before it is resumed', () => {
+    const now = { run: { ...run, state: 'paused' as const }, items: [item('i1'), item('i2')] }
+    const { changes } = decided(ask('abandon'), now)
+    expect(changes.run).toMatchObject({ arrive: true, state: 'failed', waitingFor: null })
+    expect(changes.items.map(({ itemId, state }) => [itemId, state])).toEqual([
+      ['i1', 'decided'],
+      ['i2', 'closed'],
+    ])
+    expect(changes.events.at(-1)?.data).toMatchObject({ from: 'paused', to: 'failed' })
+  })
 
   test('D1 abandon fails the run and closes what else is open, each at a new version', () => {
     const items = [

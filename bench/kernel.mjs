@@ -130,7 +130,7 @@ const single = workflow({
   },
 })
 
-/** Milliseconds from the decision that wakes a run to the dispatch of its next call. */
+/** Milliseconds from the claim of a run that was woken to the dispatch of its next call. */
 export async function resume(
   /** @type {string} */ dir,
   /** @type {'visits' | 'visit'} */ where,
@@ -148,8 +148,8 @@ export async function resume(
   const [item] = items
   if (item === undefined) throw new Error('nothing waits')
   const said = { by: 'bench', reason: 'bench', version: item.version }
-  const from = now()
   await cf.inbox.decide(item.itemId, { outcome: 'approve', ...said })
+  const from = now() // the worker claims the run in the next turn
   await run.result()
   await cf.close()
   return (dispatchedAt - from) / 1_000

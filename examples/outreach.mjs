@@ -19,6 +19,7 @@ const runId = 'acme-1'
 // The outside world: a mail server that sends whatever it is given, and a shop that knows an order
 // by its key. Both take the work at once and are slow to answer, so that a kill can come between.
 const outbox = join(folder, 'outbox.jsonl')
+/** @returns {{ messageId: string, to: string }[]} */
 const mails = () =>
   existsSync(outbox)
     ? readFileSync(outbox, 'utf8')
@@ -27,6 +28,7 @@ const mails = () =>
         .map((line) => JSON.parse(line))
     : []
 
+/** @param {{ to: string, body: string, reference: string }} message */
 async function mail(message) {
   const messageId = `m-${mails().length + 1}`
   appendFileSync(outbox, `${JSON.stringify({ messageId, ...message })}\n`)
@@ -35,6 +37,10 @@ async function mail(message) {
   return { messageId }
 }
 
+/**
+ * @param {string} key
+ * @param {{ boxes: number }} what
+ */
 async function order(key, what) {
   const path = join(folder, `order-${key}.json`)
   if (!existsSync(path)) writeFileSync(path, JSON.stringify(what))
@@ -44,7 +50,11 @@ async function order(key, what) {
 }
 
 // What the agent may do, and what may happen to each on a replay.
-const Decision = z.looseObject({ outcome: z.string(), by: z.string(), reason: z.string() })
+const Decision = z.object({
+  ...{ role: z.literal('human'), kind: z.literal('decision'), item: z.string() },
+  ...{ outcome: z.string(), by: z.string(), reason: z.string(), at: z.number() },
+  content: z.unknown(),
+})
 const Order = z.object({ customer: z.string(), boxes: z.number() })
 
 const plan = tool({
@@ -85,7 +95,7 @@ const fileOrder = tool({
   idempotencyKey: (_order, call) => call.runId,
   keyTtlMs: Number.POSITIVE_INFINITY,
   input: Order,
-  run: (what, call) => order(call.idempotencyKey, what),
+  run: (what, call) => order(call.idempotencyKey ?? '', what),
   externalId: ({ number }) => number,
 })
 
@@ -96,7 +106,7 @@ const outreach = graph({
     plan: z.array(z.string()).default([]),
     body: z.string().default(''),
     boxes: z.number().default(0),
-    messageId: z.string().optional(),
+    messageId: z.string().default(''),
     messages: z.array(Decision).default([]),
   }),
   output: z.object({ order: z.string(), boxes: z.number(), messageId: z.string() }),
@@ -108,7 +118,7 @@ const outreach = graph({
     draft: async ({ customer, messages, messageId }, ctx) => {
       const written = await ctx.call(draft, { customer, messages })
       // On the way back from a rejection the mail is out already: only the order changes.
-      return ctx.go(messageId === undefined ? 'send' : 'approve', written)
+      return ctx.go(messageId === '' ? 'send' : 'approve', written)
     },
     send: async ({ customer, body }, ctx) => {
       const to = `orders@${customer}.example`
@@ -134,20 +144,28 @@ const outreach = graph({
   },
 })
 
-/** The scripted person looks before they decide, as a real one would. */
-async function decide(cf, item) {
+/**
+ * The scripted person looks before they decide, as a real one would.
+ * @param {import('counterfoil').Item} item
+ */
+async function decide(item) {
   const said = verdict(item)
   say(`${item.title} ${said.outcome}: ${said.reason}`)
   await cf.inbox.decide(item.itemId, { ...said, by: 'ana', version: item.version })
 }
 
+/**
+ * @param {import('counterfoil').Item} item
+ * @returns {Omit<import('counterfoil').DecideRequest, 'by' | 'version'>}
+ */
 function verdict({ kind, body }) {
   if (kind === 'approval') {
-    if (body.data.boxes <= 20) return { outcome: 'approve', reason: 'as agreed' }
+    if (Order.parse(body.data).boxes <= 20) return { outcome: 'approve', reason: 'as agreed' }
     return { outcome: 'reject', reason: 'they have half of it left: 20 boxes' }
   }
   // Did the mail of a worker that was killed go out? The outbox knows.
-  const sent = mails().find((one) => one.to === body.input.to)
+  const { to } = z.object({ to: z.string() }).parse(body.input)
+  const sent = mails().find((one) => one.to === to)
   if (sent === undefined) {
     return { outcome: 'did_not_happen', reason: 'not in the outbox', madeSure: true }
   }
@@ -155,7 +173,10 @@ function verdict({ kind, body }) {
   return { outcome: 'happened', reason: `${sent.messageId} is in the outbox`, result }
 }
 
-/** You are the person: each item is shown once. */
+/**
+ * You are the person: each item is shown once.
+ * @param {import('counterfoil').Item} item
+ */
 function show({ itemId, title }) {
   if (shown.has(itemId)) return
   shown.add(itemId)
@@ -166,6 +187,7 @@ function show({ itemId, title }) {
   }
 }
 
+/** @param {string} what */
 function say(what) {
   console.log(`${String(process.pid).padStart(7)}  ${what}`)
 }
@@ -182,7 +204,7 @@ for (;;) {
   if (interactive) {
     items.forEach(show)
     await pause(200)
-  } else for (const item of items) await decide(cf, item)
+  } else for (const item of items) await decide(item)
 }
 const { budget, decisions } = await run.document()
 const end = await run.result().then(JSON.stringify, (error) => error.message)

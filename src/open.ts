@@ -93,7 +93,7 @@ export async function openStore(options: OpenOptions, clock: Clock): Promise<Sto
       allowNetworkFs: options.allowNetworkFs === true,
       ...(key === undefined ? {} : { key }),
     })
-    const dir = options.blobDir ?? `${store.url.slice('sqlite:'.length)}.blobs`
+    const dir = blobDirOf(store.url, options.blobDir)
     const bytesMin = options.blobBytesMin ?? limits.blobBytesMin
     return withBlobs(store, openFiles({ dir, clock }), { bytesMin })
   }
@@ -101,6 +101,11 @@ export async function openStore(options: OpenOptions, clock: Clock): Promise<Sto
     'STORE_URL_INVALID',
     `store ${JSON.stringify(url)} is not one that can be opened: say sqlite:runs.db or memory:`,
   )
+}
+
+/** The directory with the large values of the store at this URL: beside it, unless given. */
+export function blobDirOf(url: string, given?: string): string {
+  return given ?? `${url.slice('sqlite:'.length)}.blobs`
 }
 
 function compose(

@@ -5,26 +5,32 @@ import { z } from 'zod'
 
 const hour = 3_600_000
 
+/**
+ * @param {string} service
+ * @param {unknown} body
+ * @param {Record<string, string>} headers
+ * @returns {Promise<unknown>}
+ */
 async function post(service, body, headers = {}) {
-  let response
+  const url = `${process.env['TRIP_WORLD']}/${service}`
   try {
-    response = await fetch(`${process.env.TRIP_WORLD}/${service}`, {
-      ...{ method: 'POST', body: JSON.stringify(body) },
-      headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value)),
-    })
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+    return await response.json()
   } catch (error) {
+    const { code } = Object(Object(error).cause)
     // Nobody listens there: nothing has left. Any other error leaves that open.
-    if (error.cause?.code === 'ECONNREFUSED') throw new NotSentError(`${service} is away`)
+    if (code === 'ECONNREFUSED') throw new NotSentError(`${service} is away`)
     throw error
   }
-  return response.json()
 }
 
-const keyed = (call) => ({ 'idempotency-key': call.idempotencyKey })
+/** @param {import('counterfoil').CallInfo} call */
+const keyed = (call) => ({ 'idempotency-key': call.idempotencyKey ?? '' })
 
 /** Dollars for a token in, a token out, and a search. */
 const price = { in: 3 / 1e6, out: 15 / 1e6 }
 export const searchUsd = 0.02
+/** @param {{ tokensIn: number, tokensOut: number }} turn */
 export const usdOf = ({ tokensIn, tokensOut }) => tokensIn * price.in + tokensOut * price.out
 
 // A turn of the model: paid for once, read back afterwards.
@@ -33,17 +39,16 @@ const think = tool({
   replayClass: 'pure',
   beat: 'reason',
   input: z.object({ step: z.number(), goal: z.string() }),
+  output: z.object({ tokensIn: z.number(), tokensOut: z.number(), say: z.string() }),
   run: (input) => post('model', input),
-  usage: ({ tokensIn, tokensOut }) => ({
-    ...{ tokensIn, tokensOut },
-    usd: usdOf({ tokensIn, tokensOut }),
-  }),
+  usage: (turn) => ({ tokensIn: turn.tokensIn, tokensOut: turn.tokensOut, usd: usdOf(turn) }),
 })
 
 const searchFlights = tool({
   name: 'search_flights',
   replayClass: 'pure',
   input: z.object({ to: z.string() }),
+  output: z.object({ offers: z.array(z.object({ flight: z.string(), usd: z.number() })) }),
   run: (input) => post('flights', input),
   usage: () => ({ usd: searchUsd }),
 })
@@ -56,6 +61,7 @@ const holdFlight = tool({
   keyTtlMs: 24 * hour,
   blastRadius: 'external',
   input: z.object({ flight: z.string() }),
+  output: z.object({ hold: z.string() }),
   run: (input, call) => post('hold', input, keyed(call)),
   externalId: ({ hold }) => hold,
 })
@@ -67,6 +73,7 @@ const bookHotel = tool({
   keyTtlMs: 24 * hour,
   blastRadius: 'external',
   input: z.object({ nights: z.number() }),
+  output: z.object({ room: z.string(), usd: z.number() }),
   run: (input, call) => post('hotel', input, keyed(call)),
   externalId: ({ room }) => room,
 })
@@ -79,20 +86,23 @@ const chargeCard = tool({
   blastRadius: 'money',
   amount: ({ usd }) => usd,
   input: z.object({ invoice: z.string(), usd: z.number() }),
+  output: z.object({ charge: z.string() }),
   run: (input, call) => post('charge', input, keyed(call)),
   externalId: ({ charge }) => charge,
 })
 
 // No keys here, but bookings can be searched: a probe answers instead of a person.
+const Car = z.object({ car: z.string(), usd: z.number() })
 const bookCar = tool({
   name: 'book_car',
   replayClass: 'unsafe_on_replay',
   blastRadius: 'external',
   input: z.object({ days: z.number() }),
+  output: Car,
   run: (input, call) => post('car', input, { 'x-reference': call.attemptId }),
   probe: async (_input, call) => {
     const found = await post('bookings', { reference: call.attemptId })
-    return found ? { landed: 'yes', result: found } : { landed: 'unknown' }
+    return found ? { landed: 'yes', result: Car.parse(found) } : { landed: 'unknown' }
   },
   externalId: ({ car }) => car,
 })
@@ -103,6 +113,7 @@ const sendItinerary = tool({
   replayClass: 'unsafe_on_replay',
   blastRadius: 'external',
   input: z.object({ to: z.string(), lines: z.array(z.string()) }),
+  output: z.object({ messageId: z.string() }),
   run: (input) => post('mail', input),
   externalId: ({ messageId }) => messageId,
 })
@@ -120,14 +131,19 @@ const updateCalendar = tool({
 
 const Trip = z.object({ traveller: z.string(), to: z.string(), nights: z.number() })
 
-/** Returns the price of the trip and what was booked for it. */
+/**
+ * Returns the price of the trip and what was booked for it.
+ * @param {z.infer<typeof Trip>} request
+ * @param {Pick<import('counterfoil').Context, 'call'>} ctx
+ */
 export async function bookTrip({ traveller, to, nights }, ctx) {
   const goal = `${nights} nights in ${to} for ${traveller}`
+  /** @param {number} step */
   const turn = (step) => ctx.call(think, { step, goal })
 
   await turn(1)
   const { offers } = await ctx.call(searchFlights, { to })
-  const [cheapest] = [...offers].sort((a, b) => a.usd - b.usd)
+  const cheapest = offers.reduce((best, one) => (one.usd < best.usd ? one : best))
   await turn(2)
   const { hold } = await ctx.call(holdFlight, { flight: cheapest.flight })
   await turn(3)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { open } from 'counterfoil'
 import { bookTrip, trip } from './agent.mjs'
 
-const [, , how, argument] = process.argv
+const [, , how, argument = ''] = process.argv
 process.on('disconnect', () => process.exit(0))
 
 if (how === 'counterfoil') {
@@ -11,7 +11,16 @@ if (how === 'counterfoil') {
   await cf.worker().start()
 } else {
   // Plain code calls the same functions, with a new key for every call, and remembers nothing.
-  const call = (tool, input) =>
-    tool.rules.run(input, { idempotencyKey: randomUUID(), attemptId: randomUUID() })
-  process.send({ output: await bookTrip(JSON.parse(argument), { call }) })
+  /** @type {any} */
+  const plain = {
+    /**
+     * @param {import('counterfoil').Tool} tool
+     * @param {unknown} input
+     */
+    call: (tool, input) => {
+      const info = { idempotencyKey: randomUUID(), attemptId: randomUUID() }
+      return tool.rules.run(input, /** @type {any} */ (info))
+    },
+  }
+  process.send?.({ output: await bookTrip(JSON.parse(argument), plain) })
 }

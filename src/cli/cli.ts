@@ -14,6 +14,8 @@ import { usageError } from './usage.ts'
 export interface Cli {
   readonly out: Output
   readonly storeUrl: string
+  /** Where its large values lie, if not beside it. */
+  readonly blobDir: string | undefined
   readonly namespace: string
   readonly debug: boolean
   readonly progress: Progress
@@ -27,6 +29,7 @@ export interface Cli {
 
 interface Globals {
   store?: string
+  blobs?: string
   namespace?: string
   json?: boolean
   debug?: boolean
@@ -40,6 +43,7 @@ const group = 'Global options:'
 export function addGlobals(command: Command, { store = true } = {}): void {
   const which = [
     new Option('--store <url>', `which store (COUNTERFOIL_STORE, or ${defaultStore})`),
+    new Option('--blobs <dir>', 'its blobDir, if it has one (COUNTERFOIL_BLOBS)'),
     new Option('--namespace <name>', 'which namespace (default)'),
   ]
   const how = [
@@ -53,14 +57,15 @@ export function addGlobals(command: Command, { store = true } = {}): void {
 
 export function cliOf(command: Command): Cli {
   const given = command.optsWithGlobals<Globals>()
-  const { COUNTERFOIL_STORE: fromEnv } = process.env
+  const { COUNTERFOIL_STORE: storeEnv, COUNTERFOIL_BLOBS: blobsEnv } = process.env
   const json = given.json === true
   const progress = createProgress(stderrLine(json))
   const out = createOutput(json, () => progress.clear())
   const { stdin, stdout } = process
   return {
     out,
-    storeUrl: given.store ?? (fromEnv || defaultStore),
+    storeUrl: given.store ?? (storeEnv || defaultStore),
+    blobDir: given.blobs ?? (blobsEnv || undefined),
     namespace: given.namespace ?? 'default',
     debug: given.debug === true,
     progress,
@@ -70,9 +75,11 @@ export function cliOf(command: Command): Cli {
     },
     interactive: !out.json && stdin.isTTY === true && stdout.isTTY === true,
     again: (indent, ...words) => {
-      const store = given.store === undefined ? [] : ['--store', given.store]
-      const namespace = given.namespace === undefined ? [] : ['--namespace', given.namespace]
-      return pasteable([...words, ...store, ...namespace], { width: out.width, indent })
+      const same = (['store', 'blobs', 'namespace'] as const).flatMap((name) => {
+        const value = given[name]
+        return value === undefined ? [] : [`--${name}`, value]
+      })
+      return pasteable([...words, ...same], { width: out.width, indent })
     },
   }
 }
@@ -133,10 +140,13 @@ export async function withCounterfoil<T>(
   graphs: readonly Graph[],
   work: (cf: Counterfoil) => Promise<T>,
 ): Promise<T> {
-  const { storeUrl: store, namespace } = cli
+  const { storeUrl: store, namespace, blobDir } = cli
   cli.progress.begin('reading the store')
   try {
-    const cf = await open({ store, graphs, namespace, onWarning: quietly(cli.warn) })
+    const cf = await open({
+      ...{ store, graphs, namespace, onWarning: quietly(cli.warn) },
+      ...(blobDir === undefined ? {} : { blobDir }),
+    })
     try {
       return await work(cf)
     } finally {

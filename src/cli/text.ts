@@ -111,6 +111,19 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
+/** `12 B`, `3.4 KB`, `120 MB`. */
+export function bytes(count: number): string {
+  const names = ['B', 'KB', 'MB', 'GB', 'TB']
+  let size = count
+  let unit = 0
+  while (size >= 1_000 && unit < names.length - 1) {
+    size /= 1_000
+    unit++
+  }
+  const digits = unit > 0 && size < 10 ? size.toFixed(1) : `${Math.round(size)}`
+  return `${digits} ${names[unit]}`
+}
+
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }

@@ -26,7 +26,7 @@ export async function readDocument(
 ): Promise<RunDocument> {
   const state = await readState(store, run)
   const read = graphs.get(`${run.graph}@${run.version}`)?.document ?? null
-  const decisions = await store.listDecisions(run)
+  const decisions = (await store.listDecisions(run)).filter((row) => row.verifies)
   return documentOf({ run, state, records: await allRecords(store, run), decisions, read })
 }
 
@@ -38,7 +38,8 @@ async function allRecords(store: Store, run: Run): Promise<CallRecord[]> {
       countMax: limits.pageSizeMax,
       ...(cursor === null ? {} : { cursor }),
     })
-    rows.push(...page.items)
+    // What cannot be trusted is nobody's evidence (B8).
+    rows.push(...page.items.filter((row) => row.verifies))
     cursor = page.next
   } while (cursor !== null)
   return rows

@@ -30,6 +30,8 @@ export async function pinCheckpoint(
     }
   }
   const { visit } = request
+  if (!Number.isInteger(visit))
+    throw refused(run, `say \`visit\`, a number: ${String(visit)} is none`)
   const chain = await store.loadCheckpoints(run, run.generation, visit)
   const read = readChain(chain, { version: run.version, visit })
   if (!read.ok) throw refused(run, `the checkpoint of visit ${visit} cannot be used: ${read.why}`)
@@ -38,12 +40,16 @@ export async function pinCheckpoint(
   const { row: base } = rebase(read, { ...last, createdAt: clock.now() })
   await store.amend(ref, 'client', (now) => {
     checkState(now.run, visit)
+    // What was read above is of this state of the run: it may have been worked on meanwhile.
+    if (now.run.fence !== run.fence) throw refused(run, 'it was taken up meanwhile: look again')
     const at = clock.now()
-    const { items, decisions } = decideDamage(now, request, at, timeId(clock, 'dec'))
     const cause = `checkpoint of visit ${visit} pinned by ${request.by}: ${request.reason}`
+    const { items, decisions } = decideDamage(now, request, at, timeId(clock, 'dec'))
+    // Nobody waits for the others any more; what they ask is asked anew if the run comes there.
+    const others = now.items.filter((row) => row.state === 'open' && !items.some(isOf(row)))
     return {
       changes: {
-        items,
+        items: [...items, ...others.map((row) => closed(row, at, cause))],
         decisions,
         checkpoints: [base],
         run: {
@@ -64,6 +70,14 @@ function checkState(run: Run, visit: number): void {
   if (visit > run.visit) throw refused(run, `it stands at visit ${run.visit}, before ${visit}`)
   if (pinnable.includes(run.state)) return
   throw refused(run, `it is ${run.state}; pause it first`)
+}
+
+function isOf({ itemId }: Item): (other: Item) => boolean {
+  return (other) => other.itemId === itemId
+}
+
+function closed(item: Item, at: number, closedBy: string): Item {
+  return { ...item, state: 'closed', version: item.version + 1, closedAt: at, closedBy }
 }
 
 function decideDamage(

@@ -1,6 +1,6 @@
 // One call while it is under way: what the node asked for, where it stands, and how it is answered.
 import type { Call } from '../model/context.ts'
-import type { CallRecord, Subject } from '../model/records.ts'
+import { type CallRecord, callKey, type Decision, type Subject } from '../model/records.ts'
 import type { Schema } from '../model/schema.ts'
 import type { ReplayClass, Tool } from '../model/tool.ts'
 import type { Result } from './attempt.ts'
@@ -51,6 +51,10 @@ export class IssuedCall {
   /** The stricter of the tool's class and the recorded one. */
   replayClass: ReplayClass
   entry: Entry | null = null
+  /** The failed call that this one is, tried again by a person's decision. */
+  retries: CallRecord | null = null
+  /** Allows one send of a call that has no record yet; consumed with what is written first. */
+  grant: Decision | null = null
   /** The record as it was last written by this visit. */
   record: CallRecord | null = null
   /** Attempts of which nobody knows the outcome, the present one not counted. */
@@ -81,6 +85,12 @@ export class IssuedCall {
   get subject(): Subject {
     const { tool, inputHash, occurrence, place } = this
     return { tool: tool.name, inputHash, occurrence, nth: place.nth }
+  }
+
+  /** Gives it the number of a record, or of one that is to be made. */
+  renumber(occurrence: number): void {
+    this.occurrence = occurrence
+    this.key = callKey(this.tool.name, this.inputHash, occurrence)
   }
 
   answer(settled: Settled, replayed: boolean): void {

@@ -15,7 +15,7 @@ export async function findDamage(store: Store, run: Run, why: string): Promise<D
   const good: number[] = []
   for (const { visit } of earlier) {
     const chain = await store.loadCheckpoints(run, run.generation, visit)
-    if (readChain(chain, { version: run.version, visit }).ok) good.push(visit)
+    if (readChain(chain, { ...run, node: undefined, visit }).ok) good.push(visit)
   }
   return { why, visit: run.visit, good }
 }

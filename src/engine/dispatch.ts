@@ -17,7 +17,7 @@ import type { IssuedCall } from './call.ts'
 import { errorOf, parseResult, type Settled } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
 import { Keys, mayBeUsed } from './keys.ts'
-import { attemptRow, intentRow, liveCall } from './rows.ts'
+import { attemptRow, intentRow, liveCall, usedGrant } from './rows.ts'
 import { currentVisit, type Visit } from './visit.ts'
 
 export interface DispatchHooks {
@@ -135,7 +135,9 @@ export class Dispatch {
       code: 'GATE_REFUSED',
       message: why,
     }
-    this.failed(call, { ...this.intent(call), attempt: 0 }, failure)
+    const record = { ...this.intent(call), attempt: 0 }
+    this.visit.append({ decisions: usedGrant(this.visit, call) })
+    this.failed(call, record, failure)
   }
 
   probe(call: IssuedCall): void {

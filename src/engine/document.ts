@@ -13,10 +13,12 @@ export async function contextFor(visit: Visit, state: unknown): Promise<unknown>
   // What this visit has recorded so far belongs to it as well.
   await log.whenDurable()
   const records = await recordsOf(store, run)
-  const decisions = await store.listDecisions(run)
+  const decisions = (await store.listDecisions(run)).filter((row) => row.verifies)
   const document = documentOf({ run, state, records, decisions, read: graph.document })
+  const context = graph.assembleContext ? await graph.assembleContext(document) : document
+  // In the turn that records the context, so that neither is durable without the other.
   visit.append({ events: [visit.event('beat', { beat: 'context', data: null })] })
-  return graph.assembleContext ? await graph.assembleContext(document) : document
+  return context
 }
 
 async function recordsOf(store: Store, ref: RunRef): Promise<CallRecord[]> {
@@ -27,7 +29,8 @@ async function recordsOf(store: Store, ref: RunRef): Promise<CallRecord[]> {
       countMax: limits.pageSizeMax,
       ...(cursor === null ? {} : { cursor }),
     })
-    rows.push(...page.items)
+    // What cannot be trusted is nobody's evidence (B8).
+    rows.push(...page.items.filter((row) => row.verifies))
     cursor = page.next
   } while (cursor !== null)
   return rows

@@ -13,6 +13,7 @@ import {
   type UnmatchedCall,
 } from '../model/records.ts'
 import { jsonSchemaOf } from '../model/schema.ts'
+import type { Changes } from '../store/store.ts'
 import type { Ask, IssuedCall } from './call.ts'
 import type { Entry } from './entry.ts'
 import type { Visit } from './visit.ts'
@@ -126,6 +127,26 @@ function bodyOf(visit: Visit, subject: Subject | null, details: Details): ItemBo
 /** The item as it stands in the store, if the visit has come to this point before. */
 export function known(visit: Visit, item: Item): Item | null {
   return visit.loaded.items.find((old) => old.itemId === item.itemId) ?? null
+}
+
+/** What a doubt writes: a new item, a new version of the old one, or nothing. */
+export function itemChanges(visit: Visit, item: Item): Changes {
+  const old = known(visit, item)
+  if (old === null) {
+    const { itemId, reason, title } = item
+    return { items: [item], events: [visit.event('doubt', { item: itemId, reason, title })] }
+  }
+  // What the operator looks at has moved (an input with a time in it): a new version of the item.
+  if (old.state !== 'open' || canonical(old.body) === canonical(item.body)) return {}
+  return { items: [{ ...old, body: item.body, version: old.version + 1 }] }
+}
+
+/** How much a call looks like one of the records that nothing has claimed. */
+export function likeness(visit: Visit, { tool, place }: IssuedCall): number {
+  const records = visit.match.unclaimedEntries().map((entry) => entry.record)
+  return Math.max(
+    ...records.map((row) => (row.tool === tool.name ? (row.nth === place.nth ? 2 : 1) : 0)),
+  )
 }
 
 function aboutOf(reason: DoubtReason | null, subject: Subject | null, attempt: number): string {

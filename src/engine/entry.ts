@@ -8,11 +8,14 @@ import {
   callKeyOfAttempt,
   type Decision,
   type Evidence,
+  eventOf,
+  type Item,
   isAsked,
   isHeld,
   keyOf,
 } from '../model/records.ts'
 import type { Changes, Loaded, Sealed } from '../store/store.ts'
+import { isBound } from './ruling.ts'
 
 /** What a call is answered with: a value or an error, in its place of the order. */
 export interface Settled {
@@ -39,6 +42,8 @@ export interface Entry {
   skipped: boolean
   /** Nobody's any more, by decision: it holds nothing up, but still answers its own call. */
   retired: boolean
+  /** Failed, and its run is tried again: its place has what was decided, the row stays as it is. */
+  retried: boolean
 }
 
 /** What a person said about a place: the n-th call of a tool in the visit. */
@@ -79,16 +84,18 @@ export function openEntries(loaded: Loaded, clock: Clock): Opening {
 class Opener implements Opening {
   readonly entries = new Map<string, Entry>()
   readonly places = new Map<string, PlaceRuling>()
-  readonly changes: Required<Pick<Changes, 'records' | 'decisions' | 'evidence'>>
+  readonly changes: Required<Pick<Changes, 'records' | 'decisions' | 'evidence' | 'events'>>
   readonly unresolved = new Set<string>()
   abandoned: Decision | null = null
   seq = 0
   private readonly attempts = new Map<string, Sealed<Attempt>[]>()
   private readonly clock: Clock
+  private readonly loaded: Loaded
 
   constructor(loaded: Loaded, clock: Clock) {
     this.clock = clock
-    this.changes = { records: [], decisions: [], evidence: [] }
+    this.loaded = loaded
+    this.changes = { records: [], decisions: [], evidence: [], events: [] }
     for (const row of [...loaded.records, ...loaded.decisions, ...loaded.evidence]) {
       if (row.seq !== null && row.seq > this.seq) this.seq = row.seq
     }
@@ -115,6 +122,7 @@ class Opener implements Opening {
       matched: false,
       skipped: false,
       retired: false,
+      retried: false,
     })
   }
 
@@ -142,7 +150,8 @@ class Opener implements Opening {
     const entry = this.entries.get(keyOf(decision.subject))
     if (decision.reason === 'failed') return this.ruleFailed(entry, decision)
     const byRecord = ['unknown', 'tampered', null].includes(decision.reason)
-    if (byRecord && entry) this.ruleRecord(entry, decision)
+    // A held call has a record of its own, whatever the doubt that kept it from being sent.
+    if (entry && (byRecord || isHeld(entry.record))) this.ruleRecord(entry, decision)
     else this.rulePlace(decision)
   }
 
@@ -151,24 +160,28 @@ class Opener implements Opening {
    * decided. A settled row is never rewritten, so a new send has a record of its own.
    */
   private ruleFailed(entry: Entry | undefined, decision: Decision): void {
-    if (decision.outcome === 'fail') return
+    const attempts = (entry && this.attempts.get(entry.key)) ?? []
+    const landed = attempts.some((attempt) => attempt.outcome === 'landed')
+    // "Landed" voids a grant not yet used (I11): it stays failed, and a person is told when it is.
+    if (decision.outcome === 'send' && decision.usedBy === null && landed) return
     if (entry) {
       entry.retired = true
       entry.matched = true
-      this.unresolved.delete(`${entry.record.tool}/${entry.record.inputHash}`)
+      entry.retried = true
+      if (decision.outcome !== 'fail') this.unresolved.delete(unresolvedKey(entry.record))
     }
     this.rulePlace(decision)
   }
 
   private ruleRecord(entry: Entry, decision: Decision): void {
+    // A trusted receipt stands, whether the decision made it or came later: the node has seen it.
+    const receipt = entry.settled !== null && entry.verifies && entry.ruling === null
+    if (decision.kind === 'approval' && (receipt || !this.counts(entry, decision))) return
     if (isHeld(entry.record) && (decision.outcome === 'approve' || decision.outcome === 'edit')) {
       entry.ruling = null
       entry.settled = null
-      entry.grant = decision
-      return
-    }
-    // What let a held call pass says nothing about what became of it since.
-    if (decision.kind === 'approval' && !isAsked(entry.record.tool) && entry.record.attempt > 0) {
+      // What an altered row says is never sent: it is put before a person first.
+      entry.grant = entry.verifies ? decision : null
       return
     }
     if (decision.outcome === 'did_not_happen') {
@@ -179,18 +192,32 @@ class Opener implements Opening {
       entry.unknownAttempts = Math.max(0, left - known.length)
       entry.ruling = null // an earlier answer that could not be used
       entry.settled = settledBy(entry.record)
-      entry.grant = used === null && entry.settled === null ? decision : null
+      const usable = used === null && entry.settled === null && entry.verifies
+      entry.grant = usable ? decision : null
       return
     }
-    // A trusted receipt that the decision did not make came first: the node has seen it.
-    const receipt = entry.settled !== null && entry.verifies && entry.ruling === null
-    if (receipt && entry.record.seq !== decision.seq) return
+    if (receipt) return
     const known = this.sequence(decision)
     const answer = answerOf(known, entry.record)
     entry.settled = { ...answer, seq: known.seq, fresh: decision.seq === null }
     entry.ruling = known
     entry.grant = null
-    if (isBlindFailure(known)) this.unresolved.add(`${entry.record.tool}/${entry.record.inputHash}`)
+    if (isBlindFailure(known)) this.unresolved.add(unresolvedKey(entry.record))
+  }
+
+  /** What is said about an approval counts for what was shown, until the same is asked anew. */
+  private counts({ record, key }: Entry, decision: Decision): boolean {
+    // What let a held call pass says nothing about what became of it since.
+    if (!isAsked(record.tool) && record.attempt > 0) return false
+    const { items, run } = this.loaded
+    const isAnew = ({ kind, state, body: { subject } }: Item) =>
+      kind === 'approval' && state === 'open' && subject !== null && keyOf(subject) === key
+    if (items.some(isAnew)) return false
+    if (isBound(decision, record, items)) return true
+    const message = `what ${decision.by} was shown is not what the record says`
+    const data = { tool: record.tool, message }
+    this.changes.events.push(eventOf(run, this.clock.now(), 'decision_unusable', data))
+    return false
   }
 
   private rulePlace(decision: Decision): void {
@@ -243,6 +270,10 @@ class Opener implements Opening {
 export function isUnknown(attempt: Sealed<Attempt>): boolean {
   if (!attempt.verifies) return true
   return attempt.outcome === null || attempt.outcome === 'unknown' || attempt.outcome === 'landed'
+}
+
+function unresolvedKey({ tool, inputHash }: CallRecord): string {
+  return `${tool}/${inputHash}`
 }
 
 function attemptNumber(attemptId: string): number {

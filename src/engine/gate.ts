@@ -4,25 +4,18 @@
 import { canonical, sha256 } from '../model/canonical.ts'
 import type { Call } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import {
-  attemptId,
-  callKey,
-  type Decision,
-  type DoubtReason,
-  type Item,
-  isHeld,
-} from '../model/records.ts'
+import { type Decision, type DoubtReason, isHeld } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
-import type { Changes } from '../store/store.ts'
 import { externalIdOf } from './attempt.ts'
 import { type Ask, type CallRisk, IssuedCall } from './call.ts'
 import { Dispatch, triesSpent } from './dispatch.ts'
-import { askItem, doubtItem, known, leftBehindItem } from './doubt.ts'
+import { askItem, doubtItem, itemChanges, known, leftBehindItem, likeness } from './doubt.ts'
 import { type Entry, ruledRecord, type Settled } from './entry.ts'
 import { askAbout, RiskGate } from './risk.ts'
-import { checkOf, occurrenceOf } from './ruling.ts'
+import { usedGrant } from './rows.ts'
+import { checkOf, occurrenceOf, rest } from './ruling.ts'
 import type { Visit } from './visit.ts'
 
 export interface IssueOptions {
@@ -51,7 +44,10 @@ export class Gate {
     })
     this.risk = new RiskGate(visit, {
       ask: (call) => this.ask(call),
-      judge: (call) => this.judge(call, false),
+      pass: (call) => {
+        if (call.grant) this.dispatch.attempt(call, call.grant)
+        else this.judge(call, false)
+      },
       deny: (call, error) => this.deny(call, error),
       refuse: (call, why) => this.dispatch.refuse(call, why),
     })
@@ -75,9 +71,9 @@ export class Gate {
       const { input: schema } = tool.rules
       const subject = `input of ${tool.name}`
       const input = schema ? validate(schema, raw, { code: 'INPUT_INVALID', subject }) : raw
-      if (input instanceof Promise) {
-        input.then((valid) => this.admit(call, valid)).catch((error) => this.deny(call, error))
-      } else this.admit(call, input)
+      const admit = (valid: unknown) => this.admit(call, valid)
+      if (input instanceof Promise) rest(visit, input, admit, (error) => this.deny(call, error))
+      else admit(input)
     } catch (error) {
       this.deny(call, error)
     }
@@ -95,18 +91,20 @@ export class Gate {
       if (first) return this.follow(call, first)
       this.once.set(`${name}/${call.inputHash}`, call)
     }
+    const { callId, inputHash } = call
     do {
-      call.occurrence =
-        call.callId === null
-          ? match.nextOccurrence(name, call.inputHash)
-          : occurrenceOf(
-              call.callId,
-              match.nextOccurrence(name, `${call.inputHash}/${call.callId}`),
-            )
-      call.key = callKey(name, call.inputHash, call.occurrence)
-      // A record that a person gave to another place is not this call's any more.
-    } while (match.entries.get(call.key)?.matched)
+      call.renumber(
+        callId === null
+          ? match.nextOccurrence(name, inputHash)
+          : occurrenceOf(callId, match.nextOccurrence(name, `${inputHash}/${callId}`)),
+      )
+    } while (match.isTaken(call.key, call.place))
+    const own = match.entries.get(call.key)
     call.entry = match.find(call.key, call.place, call.tool.replayClass === 'pure')
+    if (own?.retried) {
+      call.retries = own.record
+      if (call.entry) call.renumber(call.entry.record.occurrence)
+    }
     if (call.entry) this.claim(call, call.entry)
     else this.judge(call, false)
   }
@@ -206,9 +204,17 @@ export class Gate {
     const ruling = visit.match.ruling(call.place)
     if (ruling?.settled) return this.obeyAnswer(call, ruling.settled, null)
     const send = visit.match.takeSend(call.place)
-    if (send === null) return
-    if (call.ask) this.ask(call, send.decision)
-    else this.dispatch.attempt(call, send.decision)
+    if (send) this.obeySend(call, send.decision)
+  }
+
+  /** One send is allowed of a call that has no record yet; what the risk policy says still holds. */
+  private obeySend(call: IssuedCall, grant: Decision): void {
+    call.grant = grant
+    // The failed record keeps its number: what is tried again has a record of its own.
+    if (grant.reason === 'failed') call.renumber(occurrenceOf(grant.decisionId, 0))
+    if (call.ask) return this.ask(call)
+    if (this.visit.policy && call.replayClass !== 'pure') return this.risk.consult(call)
+    this.dispatch.attempt(call, grant)
   }
 
   /** One send is allowed: of what was recorded, or of what a person has put in its place. */
@@ -223,23 +229,17 @@ export class Gate {
     if (grant.outcome !== 'edit' || grant.resultJson === null) return send()
     const edited = JSON.parse(grant.resultJson)
     const what = { code: 'INPUT_INVALID', subject: `edited input of ${call.tool.name}` } as const
-    visit.inflight++
-    Promise.resolve()
-      .then(() => (schema ? validate(schema, edited, what) : edited))
-      .then(
-        (valid) => {
-          visit.inflight--
-          call.editedJson = canonical(valid)
-          if (visit.phase === 'running') send()
-          visit.touch()
-        },
-        (error: Error) => {
-          visit.inflight--
-          entry.grant = null
-          this.unusable(call, error)
-          this.ask(call)
-        },
-      )
+    const check = async () => canonical(schema ? await validate(schema, edited, what) : edited)
+    const accept = (json: string) => {
+      call.editedJson = json
+      if (visit.phase === 'running') send()
+    }
+    rest(visit, check(), accept, (error) => {
+      if (visit.phase !== 'running') return
+      entry.grant = null
+      this.unusable(call, error)
+      this.ask(call)
+    })
   }
 
   private unusable(call: IssuedCall, error: Error): void {
@@ -263,19 +263,18 @@ export class Gate {
     }
     const check = settled.ok ? checkOf(call, settled.value) : null
     if (check === null) return accept(settled.value)
-    Promise.resolve()
-      .then(check)
-      .then(accept, (error: Error) => {
-        this.unusable(call, error)
-        if (call.entry) call.entry.ruling = null
-        if (call.ask) return this.ask(call)
-        const placed = visit.match.ruling(call.place)?.decision.reason
-        const reason = call.entry?.verifies === false ? 'tampered' : 'unknown'
-        this.doubt(call, call.entry ? reason : (placed ?? reason))
-      })
+    const answer = Promise.resolve().then(check)
+    rest(visit, answer, accept, (error) => {
+      this.unusable(call, error)
+      if (call.entry) call.entry.ruling = null
+      if (call.ask) return this.ask(call)
+      const placed = visit.match.ruling(call.place)?.decision.reason
+      const reason = call.entry?.verifies === false ? 'tampered' : 'unknown'
+      this.doubt(call, call.entry ? reason : (placed ?? reason))
+    })
   }
 
-  private ask(call: IssuedCall, send: Decision | null = null): void {
+  private ask(call: IssuedCall): void {
     const { visit } = this
     // Held in an earlier execution: the item is there, or the policy has to say anew what it wants.
     if (call.ask === null) {
@@ -283,7 +282,7 @@ export class Gate {
       if (open) return visit.wait(open, null)
       if (visit.policy) return this.risk.consult(call)
       call.held = true
-      call.ask = askAbout(call, { do: 'ask', ask: {} })
+      call.ask = askAbout(call, {})
     }
     const item = askItem(visit, call, call.ask)
     const old = known(visit, item)
@@ -291,16 +290,14 @@ export class Gate {
     visit.secure()
     const record = this.dispatch.intent(call)
     const asked = visit.event('asked', { item: item.itemId, title: item.title, queue: item.queue })
-    const { generation, visit: number } = visit.run
-    const usedBy = attemptId(generation, number, call.key, 0)
-    const decisions = send ? [{ ...send, usedBy }] : []
+    const decisions = usedGrant(visit, call)
     visit.wait(item, { records: [record], items: [item], events: [asked], decisions })
   }
 
   private doubt(call: IssuedCall, reason: DoubtReason): void {
     const { visit } = this
     const item = doubtItem(visit, call, reason)
-    const changes = this.itemChanges(item)
+    const changes = itemChanges(visit, item)
     const record = call.record
     if (record?.status === 'pending' && (reason === 'unknown' || reason === 'tampered')) {
       if (call.entry?.verifies !== false) {
@@ -309,18 +306,6 @@ export class Gate {
       }
     }
     visit.doubt(known(visit, item) ?? item, changes)
-  }
-
-  private itemChanges(item: Item): Changes {
-    const { visit } = this
-    const old = known(visit, item)
-    if (old === null) {
-      const { itemId, reason, title } = item
-      return { items: [item], events: [visit.event('doubt', { item: itemId, reason, title })] }
-    }
-    // What the operator looks at has moved (an input with a time in it): a new version of the item.
-    if (old.state !== 'open' || canonical(old.body) === canonical(item.body)) return {}
-    return { items: [{ ...old, body: item.body, version: old.version + 1 }] }
   }
 
   /**
@@ -332,16 +317,12 @@ export class Gate {
     if (this.held.length === 0) {
       if (visit.leftBehind()) {
         const item = leftBehindItem(visit)
-        visit.doubt(known(visit, item) ?? item, this.itemChanges(item))
+        visit.doubt(known(visit, item) ?? item, itemChanges(visit, item))
       }
       return
     }
-    const records = visit.match.unclaimedEntries().map((entry) => entry.record)
-    const likeness = (call: IssuedCall) =>
-      Math.max(
-        ...records.map((r) => (r.tool === call.tool.name ? (r.nth === call.place.nth ? 2 : 1) : 0)),
-      )
-    const [best] = [...this.held].sort((a, b) => likeness(b) - likeness(a))
+    const alike = new Map(this.held.map((call) => [call, likeness(visit, call)]))
+    const [best] = [...this.held].sort((a, b) => (alike.get(b) ?? 0) - (alike.get(a) ?? 0))
     if (best) this.judge(best, true)
   }
 

@@ -43,10 +43,19 @@ export class Keys {
       return { key: call.record.idempotencyKey }
     }
     if (make === null) return { key: null }
+    const before = this.unresolvedKey(call)
+    if (before !== null) return { key: before }
     const key = isRecordedKey(make) ? this.visit.clock.uuid() : this.stable(call, make)
     if (key instanceof Error) return { refused: key }
     const input = this.inputs.get(`${call.tool.name}\n${key}`)
     return input === undefined || input === call.inputHash ? { key } : { conflict: true }
+  }
+
+  /** Nobody knows what became of it: what is sent again has the same key while that is known. */
+  private unresolvedKey({ retries }: IssuedCall): string | null {
+    if (!retries?.unresolved) return null
+    const { expiresAt, idempotencyKey } = retries
+    return expiresAt === null || this.visit.clock.now() < expiresAt ? idempotencyKey : null
   }
 
   private stable(call: IssuedCall, make: KeyFunction): string | Error {
@@ -76,7 +85,7 @@ export class Keys {
 
   private compute(call: IssuedCall, make: KeyFunction, inputJson: string): string | Error {
     const { runId, node, visit } = this.visit.run
-    const { occurrence } = call
+    const { occurrence } = call.retries ?? call
     try {
       return make(JSON.parse(inputJson), { runId, node, visit, occurrence })
     } catch (error) {

@@ -44,9 +44,19 @@ export class Match {
   find(key: string, place: Place, pure: boolean): Entry | null {
     const own = this.entries.get(key)
     if (own && !own.matched) return own
-    const useKey = pure ? null : this.ruling(place)?.useKey
+    const useKey = pure && !own?.retried ? null : this.ruling(place)?.useKey
     const given = useKey ? this.entries.get(useKey) : undefined
     return given && !given.matched ? given : null
+  }
+
+  /**
+   * Whether the record with this key is another call's: a person gave it to another place. One that
+   * is tried again stays its place's own, so that its call takes no other's record instead.
+   */
+  isTaken(key: string, place: Place): boolean {
+    const entry = this.entries.get(key)
+    if (entry === undefined || !entry.matched) return false
+    return !(entry.retried && entry.record.nth === place.nth)
   }
 
   ruling(place: Place): PlaceRuling | null {

@@ -2,8 +2,15 @@
 // answer leaves behind. Does not own: what follows (gate.ts).
 // A policy that throws lets nothing pass: the call is refused, and nothing of it is recorded.
 import { CounterfoilError, failureOf } from '../model/errors.ts'
-import { type RiskCall, type RiskPolicy, type RiskReading, readAnswer } from '../model/risk.ts'
+import {
+  type RiskAsk,
+  type RiskCall,
+  type RiskPolicy,
+  type RiskReading,
+  readAnswer,
+} from '../model/risk.ts'
 import type { Ask, IssuedCall } from './call.ts'
+import { rest } from './ruling.ts'
 import type { Visit } from './visit.ts'
 
 async function read(policy: RiskPolicy, visit: Visit, call: IssuedCall): Promise<RiskReading> {
@@ -37,8 +44,8 @@ function riskCall({ run }: Visit, { tool, inputJson, risk, replayClass }: Issued
 }
 
 /** What a person is shown about a held call: its input, and what the policy adds. */
-export function askAbout(call: IssuedCall, reading: RiskReading & { do: 'ask' }): Ask {
-  const { title, queue, data, deciders, slaMs, why } = reading.ask
+export function askAbout(call: IssuedCall, said: RiskAsk): Ask {
+  const { title, queue, data, deciders, slaMs, why } = said
   const input = JSON.parse(call.inputJson)
   return {
     kind: 'approval',
@@ -54,7 +61,7 @@ export function askAbout(call: IssuedCall, reading: RiskReading & { do: 'ask' })
 
 export interface RiskHooks {
   ask: (call: IssuedCall) => void
-  judge: (call: IssuedCall) => void
+  pass: (call: IssuedCall) => void
   deny: (call: IssuedCall, error: unknown) => void
   refuse: (call: IssuedCall, why: string) => void
 }
@@ -72,35 +79,30 @@ export class RiskGate {
   consult(call: IssuedCall): void {
     const { visit } = this
     if (visit.policy === null) return
-    visit.inflight++
-    read(visit.policy, visit, call).then(
-      (reading) => {
-        visit.inflight--
-        this.obey(call, reading)
-        visit.touch()
-      },
-      (error) => {
-        visit.inflight--
-        this.hooks.deny(call, error)
-        visit.touch()
-      },
-    )
+    const failed = (error: Error) => {
+      if (visit.phase === 'running') this.note(call, 'failed', error.message)
+      this.hooks.deny(call, error)
+    }
+    // A policy sends nothing: one that takes its time holds up no pause.
+    rest(visit, read(visit.policy, visit, call), (reading) => this.obey(call, reading), failed)
   }
 
   private obey(call: IssuedCall, reading: RiskReading): void {
-    const { visit } = this
-    if (visit.phase !== 'running') return
-    const why = reading.do === 'refuse' ? reading.why : null
-    const { name: tool } = call.tool
-    const data = { tool, input_hash: call.inputHash, answer: reading.do, why }
-    visit.append({ events: [visit.event('gated', data)] })
+    if (this.visit.phase !== 'running') return
+    this.note(call, reading.do, reading.do === 'refuse' ? reading.why : null)
     if (reading.do === 'refuse') return this.hooks.refuse(call, reading.why)
-    if (reading.do === 'ask') {
-      call.ask = askAbout(call, reading)
-      call.held = true
-      return this.hooks.ask(call)
+    // What is held waits for a person, whatever the policy has come to think of it since.
+    if (reading.do === 'run' && call.record === null) {
+      call.passed = true
+      return this.hooks.pass(call)
     }
-    call.passed = true
-    this.hooks.judge(call)
+    call.ask = askAbout(call, reading.do === 'ask' ? reading.ask : {})
+    call.held = true
+    this.hooks.ask(call)
+  }
+
+  private note(call: IssuedCall, answer: RiskReading['do'] | 'failed', why: string | null): void {
+    const data = { tool: call.tool.name, input_hash: call.inputHash, answer, why }
+    this.visit.append({ events: [this.visit.event('gated', data)] })
   }
 }

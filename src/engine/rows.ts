@@ -1,6 +1,13 @@
 // The rows that an attempt leaves behind, made of the run, the call, and what was recorded before.
 import { canonical } from '../model/canonical.ts'
-import { type Attempt, attemptId, type CallRecord, isHeld, keyOf } from '../model/records.ts'
+import {
+  type Attempt,
+  attemptId,
+  type CallRecord,
+  type Decision,
+  isHeld,
+  keyOf,
+} from '../model/records.ts'
 import { LiveCall } from './attempt.ts'
 import type { IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
@@ -69,6 +76,11 @@ export function attemptRow({ run, clock }: Visit, call: IssuedCall, record: Call
     endedAt: null,
     outcome: null,
   }
+}
+
+/** A grant that was consumed by something else than an attempt: a question, a refusal. */
+export function usedGrant({ run }: Visit, { grant, key }: IssuedCall): Decision[] {
+  return grant ? [{ ...grant, usedBy: attemptId(run.generation, run.visit, key, 0) }] : []
 }
 
 /** The call as the tool's functions see it. */

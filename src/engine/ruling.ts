@@ -1,7 +1,10 @@
-// Small rules of the gate: how a person's answer is checked, and how a host's id becomes a number.
-import { sha256 } from '../model/canonical.ts'
+// Small rules of the gate: how a person's answer is checked and what it is bound to, and how an id
+// becomes a number.
+import { canonical, sha256 } from '../model/canonical.ts'
+import { type CallRecord, type Decision, type Item, isAsked } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import type { IssuedCall } from './call.ts'
+import type { Visit } from './visit.ts'
 
 /** What a person's answer is checked by: the tool's own schema, or that of an edit. */
 export function checkOf(call: IssuedCall, value: unknown): (() => unknown) | null {
@@ -15,7 +18,48 @@ export function checkOf(call: IssuedCall, value: unknown): (() => unknown) | nul
   return async () => ({ ...approval, data: await validate(schema, approval.data, what) })
 }
 
-/** A host's id as a number: the same for every replay, and its repetitions apart. */
+/**
+ * Whether a decision is about what its record says (E1): the hash that it carries is that of what a
+ * node asked, or of what was shown of the very input that is held.
+ */
+export function isBound(decision: Decision, record: CallRecord, items: readonly Item[]): boolean {
+  const item = items.find((row) => row.itemId === decision.itemId)
+  const asked = isAsked(record.tool)
+  try {
+    const { title, data } = asked ? JSON.parse(record.inputJson ?? 'null') : shownBy(item)
+    if (sha256(canonical({ title, data })) !== decision.shownHash) return false
+    return asked || sha256(canonical(data.input)) === record.inputHash
+  } catch {
+    return false // a row that cannot even be read binds nobody
+  }
+}
+
+function shownBy(item: Item | undefined): { title?: string; data: { input: unknown } } {
+  return { title: item?.title ?? '', data: item?.body.data as { input: unknown } }
+}
+
+/**
+ * Waits for something that sends nothing, without holding up a park. A visit that is over by then
+ * has nothing to say any more: its log may be another visit's.
+ */
+export function rest<T>(
+  visit: Visit,
+  work: Promise<T>,
+  then: (value: T) => void,
+  failed: (error: Error) => void,
+): void {
+  visit.resting++
+  const over = () => {
+    visit.resting--
+    visit.touch()
+  }
+  const open = <V>(fn: (value: V) => void) => {
+    return (value: V) => (visit.phase === 'closed' ? undefined : fn(value))
+  }
+  work.finally(over).then(open(then)).catch(open(failed))
+}
+
+/** A foreign id as a number: the same for every replay, and its repetitions apart. */
 export function occurrenceOf(callId: string, nth: number): number {
   return Number.parseInt(sha256(`${callId}\n${nth}`).slice(0, 12), 16)
 }

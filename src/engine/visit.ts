@@ -116,10 +116,10 @@ export class Visit {
     })
     const forget = this.log.onLost(() => this.close('lost'))
     void this.done.then(forget)
-    const { records = [], decisions = [], evidence = [] } = this.opening.changes
+    const { records = [], decisions = [], evidence = [], events = [] } = this.opening.changes
     const items = this.closeItems('its call is settled', (item) => this.isSettled(item))
-    if (records.length + decisions.length + evidence.length + items.length > 0) {
-      this.append({ records, decisions, evidence, items })
+    if (records.length + decisions.length + evidence.length + items.length + events.length > 0) {
+      this.append({ records, decisions, evidence, items, events })
     }
   }
 

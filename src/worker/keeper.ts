@@ -109,9 +109,11 @@ export class Keeper {
   async end(ended: boolean): Promise<void> {
     for (const loop of this.loops.splice(0)) loop.stop()
     for (const cleanUp of this.cleanUps.splice(0)) cleanUp()
-    if (this.listening === null) return
+    const { listening } = this
+    if (listening === null) return
     await this.store.stopWorker(this.id, ended)
-    if (ended) await this.listening.close()
+    this.listening = null
+    if (ended) await listening.close()
   }
 
   private async renew(): Promise<void> {

@@ -43,10 +43,9 @@ export class Scopes {
   /** Everything is given back; what is under way in scopes that are open is recorded first. */
   async end(): Promise<void> {
     this.ended = true
-    for (const holding of await Promise.allSettled(this.holds.values())) {
-      if (holding.status === 'rejected') continue
-      await holding.value.end(scopeClosed(holding.value.run.runId), { hasty: true })
-    }
+    const holds = [...this.holds.values()].map((holding) => holding.catch(() => null))
+    const end = async (hold: Hold | null) => hold?.end(scopeClosed(hold.run.runId), { hasty: true })
+    await Promise.all(holds.map((holding) => holding.then(end)))
     const keeper = await this.keeper?.catch(() => null)
     // A function that runs on keeps the socket: then the end of this process can still be proven.
     await keeper?.end(this.lingering() === 0)

@@ -163,16 +163,16 @@ describe('E1 edits', () => {
     const hold = fake(lab, 'hold', 'pure', { ms: 1_000 })
     const graph = flow([hold.tool], async (ctx) => {
       const { data, message } = await ctx.approval({ title, schema: doubling })
-      await ctx.call(hold.tool, data)
+      for (const n of [1, 2]) await ctx.call(hold.tool, { n, data })
       return [data, message.content]
     })
     await lab.process(graph, null)
     await lab.decide({ outcome: 'edit', result: { n: 3 } })
-    const killWhen = () => lab.durable('counterfoil.approval') && hold.sent.length > 0
+    const killWhen = () => lab.durable('counterfoil.approval') && hold.sent.length > 1
     expect(await lab.process(graph, null, { killWhen })).toBe('crash')
     expect(await lab.process(graph, null)).toBe('ended')
     expect(await lab.output()).toEqual([{ n: 6 }, { n: 3 }])
-    expect(hold.sent.map((each) => each.input)).toEqual([{ n: 6 }, { n: 6 }])
+    expect(hold.sent.map((each) => (each.input as { n: number }).n)).toEqual([1, 2, 2])
   })
 
   test('C5 an answer that was taken is not checked again by a stricter schema', async () => {
@@ -182,12 +182,12 @@ describe('E1 edits', () => {
     const graph = flow([hold.tool], async (ctx) => {
       const limited = z.object({ n: z.number() }).refine(({ n }) => n <= max)
       const { data } = await ctx.approval({ title, schema: limited })
-      await ctx.call(hold.tool, data)
+      for (const n of [1, 2]) await ctx.call(hold.tool, n)
       return data
     })
     await lab.process(graph, null)
     await lab.decide({ outcome: 'edit', result: { n: 7 } })
-    const killWhen = () => lab.durable('counterfoil.approval') && hold.sent.length > 0
+    const killWhen = () => lab.durable('counterfoil.approval') && hold.sent.length > 1
     expect(await lab.process(graph, null, { killWhen })).toBe('crash')
     max = 5
     expect(await lab.process(graph, null)).toBe('ended')
@@ -243,7 +243,7 @@ describe('C5 no resume asks again', () => {
       expect(send.sent.map((each) => each.input)).toEqual([item.body.data])
       expect(await lab.events('asked')).toHaveLength(1)
     })
-    expect(points).toBeGreaterThan(5)
+    expect(points).toBeGreaterThan(3)
   })
 
   test('E1 C5 killed at every event after the decision: nothing asked again, sent once', async () => {

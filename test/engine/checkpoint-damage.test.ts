@@ -69,28 +69,35 @@ const kinds: [string, (row: Checkpoint) => object, RegExp][] = [
   ['node', () => ({ node: 'n1' }), /digest does not fit/],
   ['base', () => ({ baseVisit: 3 }), /base that it builds on is missing|digest does not fit/],
   ['kind', () => ({ kind: 'base' }), /digest does not fit/],
-  ['version', () => ({ version: '2.0.0' }), /version 2\.0\.0, and version 1\.0\.0 would be run/],
+  [
+    'version',
+    () => ({ version: '2.0.0' }),
+    /of graph version 2\.0\.0, .*1\.0\.0.* after a migration/,
+  ],
   ['format, unknown', () => ({ schemaVersion: 0 }), /its format is unknown/],
 ]
 
 describe('D11 a damaged checkpoint is never used', () => {
-  test.each(kinds)('D11 F2 its %s: nothing is executed, a person is asked', async (_, change, why) => {
-    const world = await stopped()
-    const { lab, graph: made, mail, begun } = world
-    await damage(world, 4, change)
-    expect(await lab.process(made, {})).toBe('parked')
-    expect(begun).toEqual([])
-    expect(mail.sent.length).toBe(4)
-    const item = await lab.item()
-    expect(item).toMatchObject({ kind: 'doubt', reason: 'checkpoint', visit: 4, queue: 'doubts' })
-    expect(item.body.damage).toMatchObject({ visit: 4, good: [3, 2, 1] })
-    expect(item.body.damage?.why).toMatch(why)
-    expect(await lab.store.getRun(ref)).toMatchObject({
-      state: 'waiting_human',
-      workerId: null,
-      waitingFor: { kind: 'doubt', items: [item.itemId] },
-    })
-  })
+  test.each(kinds)(
+    'D11 F2 its %s: nothing is executed, a person is asked',
+    async (_, change, why) => {
+      const world = await stopped()
+      const { lab, graph: made, mail, begun } = world
+      await damage(world, 4, change)
+      expect(await lab.process(made, {})).toBe('parked')
+      expect(begun).toEqual([])
+      expect(mail.sent.length).toBe(4)
+      const item = await lab.item()
+      expect(item).toMatchObject({ kind: 'doubt', reason: 'checkpoint', visit: 4, queue: 'doubts' })
+      expect(item.body.damage).toMatchObject({ visit: 4, good: [3, 2, 1] })
+      expect(item.body.damage?.why).toMatch(why)
+      expect(await lab.store.getRun(ref)).toMatchObject({
+        state: 'waiting_human',
+        workerId: null,
+        waitingFor: { kind: 'doubt', items: [item.itemId] },
+      })
+    },
+  )
 
   test('D11 an earlier row of its chain: what builds on it is no better', async () => {
     const world = await stopped()
@@ -129,31 +136,36 @@ describe('D11 a damaged checkpoint is never used', () => {
 })
 
 describe('D11 pinning an earlier one', () => {
-  test.each([1, 2, 3])('D11 visit %i: it goes on from there, and sends nothing twice', async (visit) => {
-    const world = await stopped()
-    const { lab, graph: made, mail, begun } = world
-    await damage(world, 4, () => ({ digest: 'x' }))
-    await lab.process(made, {})
-    const item = await lab.item()
-    await pin(world, { visit })
-    const run = await lab.store.getRun(ref)
-    expect(run).toMatchObject({ state: 'pending', visit, node: `n${visit}`, reached: 4 })
-    expect(run?.waitingFor).toBe(null)
-    expect(await lab.items()).toEqual([])
-    expect(await lab.decisions()).toMatchObject([
-      { outcome: 'pin', by: 'ana', why: 'the disk lied', itemId: item.itemId, visit: 4 },
-    ])
-    expect(await lab.events('checkpoint_pinned')).toMatchObject([{ data: { from: 4, to: visit } }])
-    await lab.process(made, {})
-    // The fourth mail was in flight when the process died: of that nobody knows.
-    expect(begun).toEqual(['n1', 'n2', 'n3', 'n4'].slice(visit - 1))
-    expect(mail.sent.length).toBe(4)
-    expect(await lab.item()).toMatchObject({ reason: 'unknown', visit: 4 })
-    await lab.decide({ outcome: 'happened', result: { id: 'mail4' } })
-    await lab.process(made, {})
-    expect(await lab.output()).toEqual(['mail1', 'mail2', 'mail3', 'mail4'])
-    expect(mail.sent.length).toBe(4)
-  })
+  test.each([1, 2, 3])(
+    'D11 visit %i: it goes on from there, and sends nothing twice',
+    async (visit) => {
+      const world = await stopped()
+      const { lab, graph: made, mail, begun } = world
+      await damage(world, 4, () => ({ digest: 'x' }))
+      await lab.process(made, {})
+      const item = await lab.item()
+      await pin(world, { visit })
+      const run = await lab.store.getRun(ref)
+      expect(run).toMatchObject({ state: 'pending', visit, node: `n${visit}`, reached: 4 })
+      expect(run?.waitingFor).toBe(null)
+      expect(await lab.items()).toEqual([])
+      expect(await lab.decisions()).toMatchObject([
+        { outcome: 'pin', by: 'ana', why: 'the disk lied', itemId: item.itemId, visit: 4 },
+      ])
+      expect(await lab.events('checkpoint_pinned')).toMatchObject([
+        { data: { from: 4, to: visit } },
+      ])
+      await lab.process(made, {})
+      // The fourth mail was in flight when the process died: of that nobody knows.
+      expect(begun).toEqual(['n1', 'n2', 'n3', 'n4'].slice(visit - 1))
+      expect(mail.sent.length).toBe(4)
+      expect(await lab.item()).toMatchObject({ reason: 'unknown', visit: 4 })
+      await lab.decide({ outcome: 'happened', result: { id: 'mail4' } })
+      await lab.process(made, {})
+      expect(await lab.output()).toEqual(['mail1', 'mail2', 'mail3', 'mail4'])
+      expect(mail.sent.length).toBe(4)
+    },
+  )
 
   test('D11 killed at every moment after it', async () => {
     for (let moment = 1; moment < 60; moment++) {
@@ -187,18 +199,21 @@ describe('D11 pinning an earlier one', () => {
 
   test('D11 damaged again at the same visit: a new item, and it can be pinned again', async () => {
     const world = await stopped()
-    const { lab, graph: made } = world
+    const { lab, graph: made, mail } = world
     await damage(world, 4, () => ({ digest: 'x' }))
     await lab.process(made, {})
     await pin(world, { visit: 3 })
-    await lab.process(made, {}, { killWhen: () => lab.commits.some((one) => isAt(one, 4)) })
+    await lab.process(made, {})
+    await lab.decide({ outcome: 'happened', result: { id: 'mail4' } })
     await damage(world, 4, () => ({ digest: 'y' }))
     await lab.process(made, {})
     expect((await lab.item()).body.damage?.good).toEqual([3, 2, 1])
-    await pin(world, { visit: 3 })
+    await pin(world, { visit: 2 })
     await lab.process(made, {})
-    expect((await lab.item()).reason).toBe('unknown')
-    expect((await lab.decisions()).map((row) => row.outcome)).toEqual(['pin', 'pin'])
+    expect(await lab.output()).toEqual(['mail1', 'mail2', 'mail3', 'mail4'])
+    expect(mail.sent.length).toBe(4)
+    const outcomes = (await lab.decisions()).map((row) => row.outcome)
+    expect(outcomes).toEqual(['pin', 'happened', 'pin'])
   })
 
   test('D11 the run can be abandoned instead', async () => {
@@ -213,11 +228,6 @@ describe('D11 pinning an earlier one', () => {
     expect(begun).toEqual([])
   })
 })
-
-function isAt({ changes }: { changes: { checkpoints?: Checkpoint[] } }, visit: number): boolean {
-  const rows = changes.checkpoints ?? []
-  return rows.some((row) => row.visit === visit && row.digest !== 'x')
-}
 
 describe('D11 what cannot be pinned', () => {
   async function damaged(): Promise<World> {
@@ -261,7 +271,9 @@ describe('D11 what cannot be pinned', () => {
 
   test('D11 the inbox does not pin: it says who does', async () => {
     const { lab } = await damaged()
-    await expect(lab.decide({ outcome: 'pin' })).rejects.toThrow(/run\.pin\(\{ visit, by, reason \}\)/)
+    await expect(lab.decide({ outcome: 'pin' })).rejects.toThrow(
+      /run\.pin\(\{ visit, by, reason \}\)/,
+    )
   })
 })
 

@@ -116,7 +116,10 @@ function checkCommits({ lab }: World): void {
       receipts.set(idOf(row), row.status)
       if (row.replayClass === 'pure') continue
       // D10: the checkpoint of its visit is in the same commit as the intent, or in an earlier one.
-      expect(checkpointed.has(visitOf(row.checkpointId)), `${row.tool} of ${row.checkpointId}`).toBe(true)
+      expect(
+        checkpointed.has(visitOf(row.checkpointId)),
+        `${row.tool} of ${row.checkpointId}`,
+      ).toBe(true)
     }
     // I3: what a checkpoint follows from is durable with it.
     const [next] = (changes.checkpoints ?? []).map((row) => row.visit)

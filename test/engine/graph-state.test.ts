@@ -58,7 +58,8 @@ describe('state is not changed in place', () => {
     await lab.process(loose(z.any(), { a: (_s, ctx) => ctx.go('b'), b: node }), list)
     expect(await lab.state()).toBe('failed')
     expect(await lab.error()).toMatchObject({ name: 'TypeError' })
-    const message = /^Cannot .* \(a run's state is read-only: give ctx\.go\(node, patch\) what changes\)$/
+    const message =
+      /^Cannot .* \(a run's state is read-only: give ctx\.go\(node, patch\) what changes\)$/
     expect((await lab.error()).message).toMatch(message)
     expect(seen).toEqual([list])
   })
@@ -127,11 +128,14 @@ describe('patches', () => {
     expect(error.message).toMatch(message)
   })
 
-  test.each([['a string'], [7], [['a']], [[]], [true]])('D9 a patch that is %j is refused', async (p) => {
-    const error = await patchedBy(z.object({ n: z.number() }), { n: 1 }, p)
-    expect(error).toMatchObject({ code: 'STATE_INVALID' })
-    expect(error.message).toMatch(/the patch is not an object/)
-  })
+  test.each([['a string'], [7], [['a']], [[]], [true]])(
+    'D9 a patch that is %j is refused',
+    async (p) => {
+      const error = await patchedBy(z.object({ n: z.number() }), { n: 1 }, p)
+      expect(error).toMatchObject({ code: 'STATE_INVALID' })
+      expect(error.message).toMatch(/the patch is not an object/)
+    },
+  )
 
   test.each([[new Map([['n', 2]])], [new Set([1])], [new Date(0)]])(
     'D9 a patch that is a %s is refused, and not taken for an empty one',
@@ -183,8 +187,16 @@ describe('the ways a node can end', () => {
 
   test.each([
     ['an unknown node', (ctx: LooseContext) => ctx.go('nowhere'), /node a goes to unknown nowhere/],
-    ['no node at all', (ctx: LooseContext) => ctx.go(undefined), /node a goes to unknown undefined/],
-    ['nothing', () => undefined, /node a must return ctx\.go\(…\), ctx\.done\(…\) or ctx\.fail\(…\)/],
+    [
+      'no node at all',
+      (ctx: LooseContext) => ctx.go(undefined),
+      /node a goes to unknown undefined/,
+    ],
+    [
+      'nothing',
+      () => undefined,
+      /node a must return ctx\.go\(…\), ctx\.done\(…\) or ctx\.fail\(…\)/,
+    ],
     ['what looks like an end', () => ({ kind: 'done', output: 1 }), /node a must return/],
     ['a bare state', () => ({ n: 1 }), /node a must return/],
   ])('D1 %s fails the run, and says so', async (_, end, message) => {

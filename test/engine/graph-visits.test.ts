@@ -115,30 +115,33 @@ describe('C3 the drift guard goes by generation and visit, whatever the node', (
 describe('keys', () => {
   const idempotencyKey = () => 'one-key'
 
-  test.each([1, 3])('C3 the same key with another input %i visits later is a doubt', async (far) => {
-    const lab = new Lab()
-    const pay = fake(lab, 'pay', 'idempotent_with_key', { idempotencyKey })
-    const paid = made([pay.tool], 'first', {
-      first: async (_, ctx) => {
-        await ctx.call(pay.tool, { amount: 1 })
-        return ctx.go('walk')
-      },
-      walk: async ({ n }, ctx) => ctx.go(n + 1 < far ? 'walk' : 'second', { n: n + 1 }),
-      second: async (_, ctx) => {
-        const same = await ctx.call(pay.tool, { amount: 1 })
-        return ctx.done([same.id, (await ctx.call(pay.tool, { amount: 2 })).id])
-      },
-    })
-    await lab.process(paid, {})
-    expect(await lab.item()).toMatchObject({ reason: 'key_conflict', visit: far + 2 })
-    expect(pay.sent.map((one) => one.input)).toEqual([{ amount: 1 }, { amount: 1 }])
-    await lab.process(paid, {})
-    expect((await lab.items()).length).toBe(1)
-    await lab.decide({ outcome: 'happened', result: { id: 'by hand' } })
-    await lab.process(paid, {})
-    expect(await lab.output()).toEqual(['pay2', 'by hand'])
-    expect(pay.sent.length).toBe(2)
-  })
+  test.each([1, 3])(
+    'C3 the same key with another input %i visits later is a doubt',
+    async (far) => {
+      const lab = new Lab()
+      const pay = fake(lab, 'pay', 'idempotent_with_key', { idempotencyKey })
+      const paid = made([pay.tool], 'first', {
+        first: async (_, ctx) => {
+          await ctx.call(pay.tool, { amount: 1 })
+          return ctx.go('walk')
+        },
+        walk: async ({ n }, ctx) => ctx.go(n + 1 < far ? 'walk' : 'second', { n: n + 1 }),
+        second: async (_, ctx) => {
+          const same = await ctx.call(pay.tool, { amount: 1 })
+          return ctx.done([same.id, (await ctx.call(pay.tool, { amount: 2 })).id])
+        },
+      })
+      await lab.process(paid, {})
+      expect(await lab.item()).toMatchObject({ reason: 'key_conflict', visit: far + 2 })
+      expect(pay.sent.map((one) => one.input)).toEqual([{ amount: 1 }, { amount: 1 }])
+      await lab.process(paid, {})
+      expect((await lab.items()).length).toBe(1)
+      await lab.decide({ outcome: 'happened', result: { id: 'by hand' } })
+      await lab.process(paid, {})
+      expect(await lab.output()).toEqual(['pay2', 'by hand'])
+      expect(pay.sent.length).toBe(2)
+    },
+  )
 
   test('C3 two calls at once with one key and two inputs: one of them is a doubt', async () => {
     const lab = new Lab()
@@ -162,7 +165,9 @@ describe('E2 a call failed without knowledge', () => {
     const again = made([mail.tool], 'first', {
       first: async (_, ctx) => {
         const failed = await ctx.call(mail.tool, { to: 'ana' }).catch((error) => error)
-        return ctx.go('between', { notes: [failed instanceof OutcomeUnknownError ? 'unknown' : '?'] })
+        return ctx.go('between', {
+          notes: [failed instanceof OutcomeUnknownError ? 'unknown' : '?'],
+        })
       },
       between: async (_, ctx) => {
         await ctx.call(mail.tool, { to: 'bob' })
@@ -243,7 +248,11 @@ describe('I11 an answer that comes when the run is further on', () => {
 
   test('I11 in the middle of a later visit that then parks: no effect is repeated', async () => {
     const lab = new Lab()
-    const { graph: gone, mail, post } = late(lab, async ({ notes }, ctx) => {
+    const {
+      graph: gone,
+      mail,
+      post,
+    } = late(lab, async ({ notes }, ctx) => {
       const { id } = await ctx.call(post.tool, { about: notes[0] ?? '' })
       const { approved } = await ctx.approval({ title: 'Go on?' })
       return ctx.done([id, approved])

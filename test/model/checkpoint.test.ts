@@ -305,6 +305,12 @@ describe('bytes', () => {
     }
   })
 
+  test('D10 a tiny state gets a new base now and then, not at every step', () => {
+    const { rows } = write(Array.from({ length: 300 }, (_, n) => ({ n })))
+    expect(bases(rows)).toBeGreaterThan(5)
+    expect(bases(rows)).toBeLessThan(15)
+  })
+
   test('D10 what is added and removed again and again does not pile up', () => {
     const first = { text: 'x'.repeat(5_000) }
     const states = Array.from({ length: 400 }, (_, i) =>
@@ -402,6 +408,15 @@ describe('damage', () => {
       expect(why(read)).toContain('checkpoint of visit 4: a delta ')
     }
     const { row } = firstCheckpoint(here, { a: 1 })
+    const misplaced: Partial<Checkpoint>[] = [
+      ...[{ visit: 2 }, { visit: 3 }, { visit: 4, baseVisit: 2 }],
+      ...[{ visit: 4, kind: 'base' as const, baseVisit: 1, previous: last.row.digest }],
+    ]
+    for (const wrong of misplaced) {
+      const forged = { ...last.row, bodyJson: 'null', ...wrong }
+      const digest = digestOf(forged, last.row.digest)
+      expect(readChain([...last.rows, { ...forged, digest }], expected).ok).toBe(false)
+    }
     const v1 = { ...row, schemaVersion: 1, bodyJson: '{"a":', digest: sha256('{"a":') }
     expect(readChain([v1], expected)).toMatchObject({ ok: false, visit: 1 })
   })

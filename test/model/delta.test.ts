@@ -142,6 +142,7 @@ describe('forms', () => {
       [1, 0, [0, 0, [2, [item(2)]]]],
     ],
     ['the whole', { a: 1, b: 2 }, { c: 3 }, [{ c: 3 }]],
+    ['a tie: the part', { a: 1 }, { a: 2 }, { a: [2] }],
     ['a scalar state', 1, 'x', ['x']],
   ])('D10 %s', (_, before, after, wanted) => {
     expect(diff(before, after)).toEqual(wanted)
@@ -152,6 +153,13 @@ describe('forms', () => {
     const before = items(0, 5)
     const after = [...items(0, 4), item(4, { done: true }), item(5)]
     expect(diff(before, after)).toEqual([4, 0, { done: [true] }, [item(5)]])
+  })
+
+  test('D10 a key that is inherited is not taken for one that is there', () => {
+    const [odd, even] = [JSON.parse('{"__proto__":{}}'), { abcdefghi: {} }]
+    check([1, odd], [even])
+    check([1, even], [odd])
+    check({ toString: 1 }, { valueOf: 1 })
   })
 
   test('D10 what was rebuilt without a change is no change', () => {

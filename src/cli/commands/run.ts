@@ -24,7 +24,7 @@ export function addRun(program: Command): void {
     .allowExcessArguments()
     .action(() => {
       const [first, ...rest] = command.args
-      if (first === undefined) command.help({ error: true })
+      if (first === undefined) return command.help({ error: true })
       const near = nearest(
         first,
         command.commands.map((one) => one.name()),

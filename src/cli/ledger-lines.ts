@@ -1,0 +1,107 @@
+// A call of the ledger, for people: one line for what it is, and below it how it came about.
+import type { LedgerEntry } from '../client/ledger.ts'
+import { systemClock } from '../clock.ts'
+import type { Attempt, CallRecord, Decision, Evidence, Run } from '../model/records.ts'
+import { scopeGraph } from '../model/scope.ts'
+import type { Sealed } from '../store/store.ts'
+import type { Cli } from './cli.ts'
+import { field, jsonField } from './fields.ts'
+import { clean, clip, iso, relative } from './text.ts'
+
+const margin = 4
+
+/** A foreign runtime's visit goes by the ids that it gave. */
+export function visitTitle(run: Run, { record, generation, visit }: LedgerEntry): string {
+  if (run.graph === scopeGraph.name) return `${record.nodeId}, ${record.checkpointId}`
+  const again = generation === 0 ? '' : `, generation ${generation}`
+  return `visit ${visit}, node ${record.nodeId}${again}`
+}
+
+export function entryLines(cli: Cli, entry: LedgerEntry, full: boolean): string[] {
+  const { record, attempts, evidence, decisions } = entry
+  return [
+    headLine(cli, record),
+    ...(full ? fullLines(cli, record) : []),
+    ...attempts.flatMap((row) => attemptWords(cli, row)),
+    ...evidence.flatMap((row) => evidenceWords(cli, row)),
+    ...decisions.flatMap((row) => decisionWords(cli, row, margin)),
+  ]
+}
+
+function headLine(cli: Cli, record: Sealed<CallRecord>): string {
+  const { colors, width } = cli.out
+  const name = clip(`${record.tool}#${record.nth}`, 30)
+  const state = stateWords(record)
+  const bad = !record.verifies || record.status === 'failed'
+  const good = record.status === 'committed' ? colors.green : colors.yellow
+  const more = `${record.replayClass}${record.externalId === null ? '' : `  ${record.externalId}`}`
+  const room = width - 2 - name.length - 2 - state.length - 2
+  return `  ${name}  ${(bad ? colors.red : good)(state)}  ${colors.dim(clip(clean(more), room))}`
+}
+
+function stateWords({ status, verifies, unresolved, resultJson, resultDigest }: Sealed<CallRecord>) {
+  const blob = !verifies && resultJson === null && resultDigest !== null
+  const marks = [
+    ...(verifies ? [] : [blob ? 'altered, or its blob is' : 'altered']),
+    ...(unresolved ? ['outcome unknown'] : []),
+  ]
+  return [status, ...marks].join(', ')
+}
+
+function fullLines(cli: Cli, record: Sealed<CallRecord>): string[] {
+  const text = (name: string, value: string | null) =>
+    value === null ? [] : field(cli, name, value, { margin })
+  const json = (name: string, value: string | null) =>
+    value === null
+      ? []
+      : jsonField(cli, name, JSON.parse(value), { margin, lineMax: Number.POSITIVE_INFINITY })
+  const times = [`made ${iso(record.createdAt)}`]
+  if (record.settledAt !== null) times.push(`settled ${iso(record.settledAt)}`)
+  return [
+    ...json('input', record.inputJson),
+    ...json('result', record.resultJson),
+    ...(record.resultJson === null ? text('blob', record.resultDigest) : []),
+    ...json('error', record.errorJson),
+    ...json('usage', record.usageJson),
+    ...text('key', record.idempotencyKey),
+    ...text('key until', iso(record.expiresAt)),
+    ...text('times', times.join(', ')),
+    ...text('hash', `${record.inputHash}, occurrence ${record.occurrence}`),
+    ...text('span', record.spanId),
+    ...text('worker', `${record.workerId}, fence ${record.fence}`),
+  ]
+}
+
+function attemptWords(cli: Cli, row: Sealed<Attempt>): string[] {
+  const sent = `sent ${iso(row.dispatchedAt)} by ${row.workerId}`
+  const end =
+    row.endedAt === null
+      ? 'no end on record'
+      : `${row.outcome} after ${took(row.endedAt - row.dispatchedAt)}`
+  const altered = row.verifies ? '' : ', altered'
+  return field(cli, `attempt ${row.attempt}`, `${end}${altered}; ${sent}`, { margin })
+}
+
+function took(ms: number): string {
+  return ms < 1_000 ? `${Math.max(0, Math.round(ms))} ms` : `${(ms / 1_000).toFixed(1)} s`
+}
+
+function evidenceWords(cli: Cli, row: Sealed<Evidence>): string[] {
+  const id = row.externalId === null ? '' : `, ${row.externalId}`
+  const altered = row.verifies ? '' : ', altered'
+  const text = `attempt ${row.attemptId.slice(row.attemptId.lastIndexOf('/') + 1)} ${row.outcome}`
+  return field(cli, 'evidence', `${text}${id}${altered}; learnt ${iso(row.at)}`, { margin })
+}
+
+export function decisionWords(cli: Cli, row: Sealed<Decision>, indent: number): string[] {
+  const marks = [
+    row.outcome,
+    ...(row.verifies ? [] : ['altered']),
+    ...(row.madeSure ? ['made sure'] : []),
+    ...(row.voidedAt === null ? [] : ['voided by evidence']),
+  ]
+  const proof = row.evidence === null ? '' : ` (${row.evidence})`
+  const when = relative(row.at, systemClock.now())
+  const text = `${marks.join(', ')}, by ${row.by} ${when}: ${row.why}${proof}`
+  return field(cli, 'decision', text, { margin: indent })
+}

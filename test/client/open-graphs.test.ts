@@ -1,0 +1,156 @@
+// Graphs at open (F3): a version that the store knows with other content is refused, before anything
+// of it is started or claimed; and what a worker of a real process does with their nodes' rejections.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { afterEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { registerGraphs } from '../../src/client/graphs.ts'
+import { systemClock } from '../../src/clock.ts'
+import { type Counterfoil, type Graph, graph, open, tool } from '../../src/index.ts'
+import { openMemory } from '../../src/store/memory/index.ts'
+
+const opened: Counterfoil[] = []
+const folders: string[] = []
+
+afterEach(async () => {
+  for (const cf of opened.splice(0)) await cf.close()
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
+})
+
+function file(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-graphs-'))
+  folders.push(folder)
+  return join(folder, 'runs.db')
+}
+
+async function opens(store: string, graphs: Graph[], more: object = {}): Promise<Counterfoil> {
+  const cf = await open({ store, graphs, onWarning: () => {}, ...more })
+  opened.push(cf)
+  return cf
+}
+
+const look = (more: object = {}) =>
+  tool({
+    name: 'look',
+    replayClass: 'pure',
+    input: z.object({ q: z.string() }),
+    run: async () => 1,
+    ...more,
+  } as never)
+
+function made(more: object = {}): Graph {
+  return graph({
+    id: 'g@1.0.0',
+    state: z.object({ n: z.number(), note: z.string().default('') }),
+    tools: [look()],
+    start: 'a',
+    nodes: { a: async (_: unknown, ctx: never) => (ctx as { done(): never }).done() },
+    ...more,
+  } as never) as Graph
+}
+
+const node = async (_: unknown, ctx: { done(): never }) => ctx.done()
+
+const changes: [string, object, RegExp][] = [
+  ['a node more', { nodes: { a: node, b: node } }, /node b is new/],
+  ['another start', { nodes: { a: node, b: node }, start: 'b' }, /start was a, is b/],
+  ['a dial', { nodes: { a: { run: node, checkpoint: 'every:2' } } }, /checkpoint was always, is every:2/],
+  ['a tool less', { tools: [] }, /tool look is gone/],
+  [
+    'a class',
+    { tools: [look({ replayClass: 'unsafe_on_replay' })] },
+    /tool look: class was pure, is unsafe_on_replay/,
+  ],
+  [
+    "a tool's input",
+    { tools: [look({ input: z.object({ q: z.string(), page: z.number() }) })] },
+    /tool look: input schema changed at/,
+  ],
+  ['the state', { state: z.object({ n: z.string() }) }, /state schema changed at/],
+  ['an output', { output: z.number() }, /output schema is new/],
+]
+
+describe('F3 a known version with other content', () => {
+  test.each(changes)('F3 %s is refused at open, with what differs', async (_, change, message) => {
+    const store = `sqlite:${file()}`
+    const cf = await opens(store, [made()])
+    const refused = open({ store, graphs: [made(change)], onWarning: () => {} })
+    await expect(refused).rejects.toMatchObject({ code: 'GRAPH_CHANGED', retryable: false })
+    await expect(refused).rejects.toThrow(message)
+    await expect(refused).rejects.toThrow(/graph g@1\.0\.0 is known to this store/)
+    // Who was there works on, and the same graph made once more is the same graph.
+    await cf.worker().start()
+    const run = await cf.start(made.length ? cfGraph(cf) : cfGraph(cf), { n: 1 }, { runId: 'r' })
+    await run.result()
+    await opens(store, [made()])
+  })
+
+  test('F3 what may be tuned without a new version is not content', async () => {
+    const store = `sqlite:${file()}`
+    await opens(store, [made()])
+    const tuned = look({ timeoutMs: 5, retry: { attemptMax: 9 }, tags: ['slow'], run: () => 2 })
+    await opens(store, [made({ tools: [tuned], checkpoints: 'full' })])
+  })
+
+  test('F3 a new version stands beside the old one, and another namespace has its own', async () => {
+    const store = `sqlite:${file()}`
+    await opens(store, [made()])
+    const other = { nodes: { a: node, b: node } }
+    await opens(store, [made(), made({ id: 'g@1.0.1', ...other })])
+    await opens(store, [made(other)], { namespace: 'theirs' })
+    await expect(open({ store, graphs: [made(other)] })).rejects.toMatchObject({
+      code: 'GRAPH_CHANGED',
+    })
+  })
+
+  test('F3 one of several: none of the others is half registered, and it can be mended', async () => {
+    const path = file()
+    const first = await opens(`sqlite:${path}`, [made()])
+    await first.close()
+    const fresh = made({ id: 'h@1.0.0' })
+    const bad = made({ tools: [] })
+    await expect(
+      open({ store: `sqlite:${path}`, graphs: [fresh, bad], onWarning: () => {} }),
+    ).rejects.toMatchObject({ code: 'GRAPH_CHANGED' })
+    // The file is free: nothing of the failed opening holds it.
+    const db = new Database(path)
+    db.pragma('locking_mode = EXCLUSIVE')
+    db.exec('begin exclusive; commit')
+    db.close()
+    await opens(`sqlite:${path}`, [fresh, made()])
+  })
+
+  test('F3 the memory store keeps to it as well', async () => {
+    const store = openMemory({ clock: systemClock })
+    const register = (more: object) => registerGraphs(store, systemClock, 'default', [made(more)])
+    await register({})
+    await register({})
+    await expect(register({ tools: [] })).rejects.toMatchObject({
+      code: 'GRAPH_CHANGED',
+      details: { graph: 'g@1.0.0', differences: ['tool look is gone'] },
+    })
+  })
+
+  test('F3 other libraries, tools without a schema, and what no library can show', async () => {
+    const store = `sqlite:${file()}`
+    const states = {
+      valibot: v.object({ n: v.number() }),
+      arktype: type({ n: 'number' }),
+      dates: z.object({ n: z.number(), at: z.date().optional() }),
+      anything: z.any(),
+    }
+    for (const [name, state] of Object.entries(states)) {
+      const id = `${name.toLowerCase()}@1.0.0`
+      await opens(store, [made({ id, state })])
+      await opens(store, [made({ id, state })])
+    }
+  })
+})
+
+function cfGraph(_cf: Counterfoil): Graph {
+  throw new Error('replaced below')
+}

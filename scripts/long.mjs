@@ -1,25 +1,27 @@
 // The longer programmes, each the larger form of a test in the ordinary suite:
 //   npm run sim -- [programs] [from seed] [crash points a program]
-//   npm run failpoints            all pairs: a second death during recovery
+//   npm run failpoints            all pairs: a second death during recovery; every point of graphs
+//                                 and scopes
 //   npm run kills -- [kills] [seed]
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 const [, , what = '', ...args] = process.argv
-/** @type {Record<string, { file: string, env: string[], defaults: string[] }>} */
+const crash = (/** @type {string} */ name) => `test/crash/${name}.test.ts`
+/** @type {Record<string, { files: string[], env: string[], defaults: string[] }>} */
 const programmes = {
   sim: {
-    file: 'test/sim/random.test.ts',
+    files: ['test/sim/random.test.ts'],
     env: ['COUNTERFOIL_SIM_PROGRAMS', 'COUNTERFOIL_SIM_FROM', 'COUNTERFOIL_SIM_POINTS'],
     defaults: ['1000', '1', '10000'],
   },
   failpoints: {
-    file: 'test/crash/failpoints.test.ts',
+    files: ['failpoints', 'graph', 'scope'].map(crash),
     env: ['COUNTERFOIL_FAILPOINT_PAIRS'],
     defaults: ['all'],
   },
   kills: {
-    file: 'test/crash/random-kill.test.ts',
+    files: ['random-kill', 'graph', 'scope', 'several'].map(crash),
     env: ['COUNTERFOIL_KILLS', 'COUNTERFOIL_SEED'],
     defaults: ['2000', '1'],
   },
@@ -46,5 +48,5 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const run = (/** @type {string[]} */ command) =>
   spawnSync(process.execPath, command, { cwd: root, env, stdio: 'inherit' }).status ?? 1
 const status =
-  run(['scripts/setup.mjs']) || run(['node_modules/vitest/vitest.mjs', 'run', programme.file])
+  run(['scripts/setup.mjs']) || run(['node_modules/vitest/vitest.mjs', 'run', ...programme.files])
 process.exit(status)

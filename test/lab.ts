@@ -208,9 +208,15 @@ export class Lab {
   }
 
   private obey(execution: Execution, ms: number): void {
-    this.clock.after(ms, () => {
-      void this.obeyOnce(execution).then(() => this.obey(execution, ms))
-    })
+    let over = false
+    const end = () => {
+      over = true
+    }
+    execution.done.then(end, end)
+    const look = () => {
+      if (!over) void this.obeyOnce(execution).then(() => this.clock.after(ms, look))
+    }
+    this.clock.after(ms, look)
   }
 
   private async register({ notDead = false }: ProcessOptions): Promise<string> {

@@ -1,6 +1,6 @@
 // `name      text`, the text wrapped under itself; JSON as it reads best.
 import type { Cli } from './cli.ts'
-import { clean, clip, wrap } from './text.ts'
+import { clean, clip, widthOf, wrap } from './text.ts'
 
 export const fieldIndent = 11
 const jsonLineMax = 20
@@ -8,8 +8,10 @@ const jsonLineMax = 20
 export interface FieldOptions {
   /** Columns before the name. */
   readonly margin?: number
-  /** Lines of JSON before it is cut; all of them with Infinity. */
+  /** Lines of JSON before it is cut. */
   readonly lineMax?: number
+  /** Long lines are wrapped, and not cut. */
+  readonly wrapped?: boolean
 }
 
 export function field(
@@ -26,16 +28,26 @@ export function jsonField(
   cli: Cli,
   name: string,
   value: unknown,
-  { margin = 0, lineMax = jsonLineMax }: FieldOptions = {},
+  { margin = 0, lineMax = jsonLineMax, wrapped = false }: FieldOptions = {},
 ): string[] {
   const width = cli.out.width - fieldIndent - margin
   const short = JSON.stringify(value ?? null)
-  const whole = lineMax === Number.POSITIVE_INFINITY
-  const text = short.length <= width ? short : JSON.stringify(value, null, 2)
-  const lines = text.split('\n').map((line) => (whole ? clean(line) : clip(clean(line), width)))
-  const cut = lines.length > lineMax || (!whole && lines.some((line) => line.endsWith('…')))
-  const shown = lines.length > lineMax ? [...lines.slice(0, lineMax), '…'] : lines
-  return labelled(cli, name, cut ? [...shown, '(cut; --json shows all of it)'] : shown, margin)
+  const text = widthOf(clean(short)) <= width ? short : JSON.stringify(value, null, 2)
+  const lines = text.split('\n').map(clean)
+  const shown = wrapped
+    ? lines.flatMap((line) => wrapJson(line, width))
+    : lines.map((line) => clip(line, width))
+  const clipped = !wrapped && lines.some((line) => widthOf(line) > width)
+  const cut = shown.length > lineMax
+  const note = cut || clipped ? ['(cut; --json shows all of it)'] : []
+  return labelled(cli, name, [...shown.slice(0, lineMax), ...note], margin)
+}
+
+/** Under its own indentation, which is not to be lost. */
+function wrapJson(line: string, width: number): string[] {
+  const margin = /^ */.exec(line)?.[0] ?? ''
+  const room = Math.max(10, width - margin.length)
+  return wrap(line.slice(margin.length), room).map((part) => `${margin}${part}`)
 }
 
 function labelled(cli: Cli, name: string, lines: readonly string[], margin: number): string[] {

@@ -1,12 +1,13 @@
-// An item as an operator sees it: the call, what is known of its attempts, and the commands that
-// decide it at the version shown.
+// An item as an operator sees it: what is asked, the call it is about, and what is known of it.
 import type { ItemView } from '../client/inbox.ts'
+import { rowsOf } from '../client/verify-run.ts'
 import { systemClock } from '../clock.ts'
-import { keyOf, type Outcome, type Subject } from '../model/records.ts'
+import { type Item, isAsked, keyOf, type Subject } from '../model/records.ts'
 import type { Counterfoil } from '../open.ts'
-import type { WorkerRow } from '../store/store.ts'
+import type { Loaded, WorkerRow } from '../store/store.ts'
 import type { Cli } from './cli.ts'
-import { clean, clip, relative, when, wrap } from './text.ts'
+import { field, jsonField } from './fields.ts'
+import { clean, relative, when, wrap } from './text.ts'
 
 /** An item, and what the store knows besides. */
 export interface ItemLook {
@@ -14,41 +15,63 @@ export interface ItemLook {
   readonly workers: Workers
   /** The class of the call it is about, as it is on record. */
   readonly replayClass: string | null
+  /** Why an earlier answer could not be used, if this was asked before. */
+  readonly unusable: string | null
 }
 
 type Workers = ReadonlyMap<string, WorkerRow>
 
-const indent = 11
-const jsonLineMax = 20
-
 export async function lookAt(cf: Counterfoil, itemId: string): Promise<ItemLook> {
   const item = await cf.inbox.get(itemId)
   const workers = new Map((await cf.store.workers()).map((row) => [row.workerId, row]))
-  const { subject } = item.body
-  const loaded = subject && (await cf.store.load(item))
+  const { subject, scope } = item.body
+  const place = { visit: item.visit, ...(scope === null ? {} : { scope }) }
+  const loaded = subject && (await cf.store.load(item, place))
   const record = loaded?.records.find((row) => subject && keyOf(row) === keyOf(subject))
-  return { item, workers, replayClass: record?.replayClass ?? null }
+  const unusable = await unusableBefore(cf, item, loaded)
+  return { item, workers, replayClass: record?.replayClass ?? null, unusable }
 }
 
-export function itemLines(cli: Cli, { item, workers, replayClass }: ItemLook): string[] {
+/** Asked again after a decision: the run's history says what was wrong with it. */
+async function unusableBefore(
+  cf: Counterfoil,
+  item: Item,
+  loaded: Loaded | null,
+): Promise<string | null> {
+  const { subject } = item.body
+  const same = (old: Item) =>
+    old.body.subject !== null && keyOf(old.body.subject) === keyOf(subject as Subject)
+  const before = loaded?.items.some((old) => old.state === 'decided' && same(old)) ?? false
+  if (subject === null || item.state !== 'open' || !before) return null
+  let said: string | null = null
+  for await (const { kind, data, visit } of rowsOf((page) => cf.store.listEvents(item, page))) {
+    const about = kind === 'decision_unusable' && visit === item.visit
+    if (about && data['tool'] === subject.tool) said = String(data['message'])
+  }
+  return said
+}
+
+export function itemLines(cli: Cli, { item, workers, replayClass, unusable }: ItemLook): string[] {
   const { colors, width } = cli.out
   const { body } = item
-  const now = systemClock.now()
   const what = [item.kind, item.reason, item.state, `version ${item.version}`]
   const lines = [
     ...wrap(clean(item.title), width).map(colors.bold),
     ...field(cli, 'item', `${item.itemId} (${what.filter(Boolean).join(', ')})`),
     ...field(cli, 'run', `${item.runId}, at node ${body.node}`),
-    ...field(cli, 'opened', when(item.createdAt, now)),
+    ...field(cli, 'opened', when(item.createdAt, systemClock.now())),
+    ...whoLines(cli, item),
   ]
   if (item.closedBy !== null) lines.push(...field(cli, 'closed', item.closedBy))
+  if (unusable !== null) lines.push(...field(cli, 'again', `an answer did not fit: ${unusable}`))
   if (item.kind === 'question') lines.push(...jsonField(cli, 'shown', body.data))
+  if (item.kind === 'approval') lines.push(...approvalLines(cli, item, replayClass))
   if (item.kind === 'doubt' && body.subject) {
     lines.push(...field(cli, 'call', callWords(body.subject, replayClass)))
     lines.push(...jsonField(cli, 'input', body.input))
     if (body.idempotencyKey) lines.push(...field(cli, 'key', body.idempotencyKey))
   }
-  lines.push(...attemptLines(cli, item, workers))
+  lines.push(...damageLines(cli, item), ...attemptLines(cli, item, workers))
   lines.push(...unmatchedLines(cli, item))
   if (item.reason === 'unknown') {
     lines.push(...field(cli, 'probe', probeWords(body.probe)), ...quietLines(cli, item))
@@ -56,34 +79,53 @@ export function itemLines(cli: Cli, { item, workers, replayClass }: ItemLook): s
   return lines
 }
 
-/** The commands that decide it, at the version shown. */
-export function decideLines(cli: Cli, item: ItemView): string[] {
-  if (item.state !== 'open') return []
-  return ['', cli.out.colors.bold('Decide with one of'), ...commandLines(cli, item)]
+/** Whose it is, and until when. */
+function whoLines(cli: Cli, item: ItemView): string[] {
+  const { dueAt, state, body } = item
+  const now = systemClock.now()
+  const lines = item.kind === 'approval' ? field(cli, 'queue', item.queue) : []
+  if (dueAt !== null) {
+    const late = state === 'open' && dueAt < now
+    const due = field(cli, 'due', `${when(dueAt, now)}${late ? ': overdue' : ''}`)
+    lines.push(...(late ? due.map((line) => cli.out.colors.red(line)) : due))
+  }
+  const deciders = body.approval?.deciders ?? null
+  return deciders === null ? lines : [...lines, ...field(cli, 'for', deciders.join(', '))]
+}
+
+/** Whole: whoever approves it approves all of it. */
+const shownMax = 400
+
+function approvalLines(cli: Cli, { body }: ItemView, replayClass: string | null): string[] {
+  const { approval, subject } = body
+  const lines: string[] = []
+  if (subject && !isAsked(subject.tool)) {
+    const why = approval?.why ?? 'the policy of this program asks before such a call'
+    lines.push(...field(cli, 'held call', callWords(subject, replayClass)))
+    lines.push(...field(cli, 'because', why))
+  }
+  lines.push(...jsonField(cli, 'shown', body.data, { lineMax: shownMax, wrapped: true }))
+  const schema = approval?.schema ?? null
+  return schema === null ? lines : [...lines, ...jsonField(cli, 'edits fit', schema)]
+}
+
+function damageLines(cli: Cli, { body }: ItemView): string[] {
+  const { damage } = body
+  if (damage === null) return []
+  const { why, visit, good } = damage
+  const some = good.length > 12 ? `${good.slice(0, 12).join(', ')}, …` : good.join(', ')
+  const order = good.length > 1 ? ' (newest first)' : ''
+  const text = good.length === 0 ? 'none' : `${some}${order}`
+  return [
+    ...field(cli, 'damage', why),
+    ...field(cli, 'stands at', `visit ${visit}: nothing is run on it`),
+    ...field(cli, 'good', `earlier visits whose checkpoint can be believed: ${text}`),
+  ]
 }
 
 function callWords({ tool, nth }: Subject, replayClass: string | null): string {
   const kind = replayClass === null ? '' : ` (${replayClass})`
   return `${tool}${kind}, call ${nth + 1} of this tool in its visit`
-}
-
-/** `name      text`, wrapped under itself. */
-function field(cli: Cli, name: string, text: string): string[] {
-  const { colors, width } = cli.out
-  return wrap(clean(text), width - indent).map(
-    (line, index) => `${colors.dim((index === 0 ? name : '').padEnd(indent))}${line}`,
-  )
-}
-
-function jsonField(cli: Cli, name: string, value: unknown): string[] {
-  const { colors, width } = cli.out
-  const short = JSON.stringify(value ?? null)
-  const text = short.length <= width - indent ? short : JSON.stringify(value, null, 2)
-  const lines = text.split('\n').map((line) => clip(clean(line), width - indent))
-  const cut = lines.length > jsonLineMax ? ['… (--json shows all of it)'] : []
-  return [...lines.slice(0, jsonLineMax), ...cut].map(
-    (line, index) => `${colors.dim((index === 0 ? name : '').padEnd(indent))}${line}`,
-  )
 }
 
 function attemptLines(cli: Cli, item: ItemView, workers: Workers): string[] {
@@ -153,51 +195,4 @@ export function findRecord(item: ItemView, name: string): Subject | null {
     return hash.length >= 4 && call.inputHash.startsWith(hash) && keyOf(call) === key
   })
   return found.length === 1 ? (found[0] ?? null) : null
-}
-
-const explained: Record<Outcome, string> = {
-  happened: 'it happened; the call is answered with this result, and nothing is sent',
-  did_not_happen: 'it did not happen; it is sent once more',
-  fail: 'fail the call: the workflow sees an error, and the same call again asks again',
-  abandon: 'end the run as failed',
-  use_record: 'this record answers the call; nothing is sent',
-  send: 'none of the records is this call; it is sent',
-  retire_record: 'nothing will claim this record any more; it stays on record',
-  respond: 'the answer to the question',
-  approve: 'yes: exactly what is shown here',
-  edit: 'yes, but with this in its place',
-  reject: 'no; the workflow is told why',
-  pin: 'go on from an earlier, good checkpoint (counterfoil checkpoint pin)',
-}
-
-function commandLines(cli: Cli, item: ItemView): string[] {
-  const { colors } = cli.out
-  const now = systemClock.now()
-  const locked = item.reason === 'unknown' && (item.quietUntil ?? 0) > now
-  const denies = (outcome: Outcome) => outcome === 'did_not_happen' || outcome === 'fail'
-  const means = (outcome: Outcome) =>
-    outcome === 'fail' && item.kind === 'question'
-      ? 'no answer: the workflow sees an error'
-      : explained[outcome]
-  const more = (outcome: Outcome) =>
-    locked && denies(outcome) ? ' (refused for now, unless you state --made-sure)' : ''
-  return item.outcomes.flatMap((outcome) => [
-    ...wrap(`${means(outcome)}${more(outcome)}`, cli.out.width - 4).map(
-      (line) => `  ${colors.dim(`# ${line}`)}`,
-    ),
-    ...cli.again(2, 'decide', item.itemId, outcome, ...wordsFor(item, outcome)),
-  ])
-}
-
-function wordsFor(item: ItemView, outcome: Outcome): string[] {
-  const { subject, unmatched } = item.body
-  const record = unmatched.find((call) => call.tool === subject?.tool) ?? unmatched[0]
-  const names = outcome === 'use_record' || outcome === 'retire_record'
-  const pending = outcome === 'use_record' && record?.status !== 'committed'
-  const answers = outcome === 'happened' || outcome === 'respond' || pending
-  return [
-    ...(answers ? ['--result', '{…}'] : []),
-    ...(names && record ? ['--record', recordName(record)] : []),
-    ...['--version', `${item.version}`, '--reason', '…'],
-  ]
 }

@@ -22,7 +22,7 @@ export function entryLines(cli: Cli, entry: LedgerEntry, full: boolean): string[
   return [
     headLine(cli, record),
     ...(full ? fullLines(cli, record) : []),
-    ...attempts.flatMap((row) => attemptWords(cli, row)),
+    ...attempts.flatMap((row) => attemptWords(cli, row, entry)),
     ...evidence.flatMap((row) => evidenceWords(cli, row)),
     ...decisions.flatMap((row) => decisionWords(cli, row, margin)),
   ]
@@ -39,7 +39,13 @@ function headLine(cli: Cli, record: Sealed<CallRecord>): string {
   return `  ${name}  ${(bad ? colors.red : good)(state)}  ${colors.dim(clip(clean(more), room))}`
 }
 
-function stateWords({ status, verifies, unresolved, resultJson, resultDigest }: Sealed<CallRecord>) {
+function stateWords({
+  status,
+  verifies,
+  unresolved,
+  resultJson,
+  resultDigest,
+}: Sealed<CallRecord>) {
   const blob = !verifies && resultJson === null && resultDigest !== null
   const marks = [
     ...(verifies ? [] : [blob ? 'altered, or its blob is' : 'altered']),
@@ -54,7 +60,11 @@ function fullLines(cli: Cli, record: Sealed<CallRecord>): string[] {
   const json = (name: string, value: string | null) =>
     value === null
       ? []
-      : jsonField(cli, name, JSON.parse(value), { margin, lineMax: Number.POSITIVE_INFINITY })
+      : jsonField(cli, name, JSON.parse(value), {
+          margin,
+          lineMax: Number.POSITIVE_INFINITY,
+          wrapped: true,
+        })
   const times = [`made ${iso(record.createdAt)}`]
   if (record.settledAt !== null) times.push(`settled ${iso(record.settledAt)}`)
   return [
@@ -72,14 +82,23 @@ function fullLines(cli: Cli, record: Sealed<CallRecord>): string[] {
   ]
 }
 
-function attemptWords(cli: Cli, row: Sealed<Attempt>): string[] {
+function attemptWords(cli: Cli, row: Sealed<Attempt>, entry: LedgerEntry): string[] {
   const sent = `sent ${iso(row.dispatchedAt)} by ${row.workerId}`
-  const end =
-    row.endedAt === null
-      ? 'no end on record'
-      : `${row.outcome} after ${took(row.endedAt - row.dispatchedAt)}`
   const altered = row.verifies ? '' : ', altered'
-  return field(cli, `attempt ${row.attempt}`, `${end}${altered}; ${sent}`, { margin })
+  const text = `${endOf(row, entry)}${altered}; ${sent}`
+  return field(cli, `attempt ${row.attempt}`, text, { margin })
+}
+
+/** An attempt that was answered has no end of its own: the receipt is written instead. */
+function endOf(row: Attempt, { record, decisions, evidence }: LedgerEntry): string {
+  const { dispatchedAt } = row
+  if (row.endedAt !== null) return `${row.outcome} after ${took(row.endedAt - dispatchedAt)}`
+  const told = decisions.some(({ outcome }) => outcome === 'happened' || outcome === 'fail')
+  const last = row.attempt === record.attempt && evidence.length === 0 && !told
+  if (!last || record.status !== 'committed' || record.settledAt === null) {
+    return 'no end on record'
+  }
+  return `answered after ${took(record.settledAt - dispatchedAt)}`
 }
 
 function took(ms: number): string {

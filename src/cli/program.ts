@@ -2,13 +2,18 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addGlobals } from './cli.ts'
+import { addApprove, addReject, addRespond } from './commands/approve.ts'
+import { addCheckpoint } from './commands/checkpoint.ts'
+import { addCompletion } from './commands/completion.ts'
 import { addDecide } from './commands/decide.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDev } from './commands/dev.ts'
 import { addInbox } from './commands/inbox.ts'
+import { addLedger } from './commands/ledger.ts'
 import { addRun } from './commands/run.ts'
 import { addRuns } from './commands/runs.ts'
 import { addStore } from './commands/store.ts'
+import { addWorker } from './commands/worker.ts'
 import { report } from './report.ts'
 
 const about =
@@ -24,6 +29,11 @@ Begin with:
 Exit codes: 0 done, 1 failed, 2 wrong use of the command line.
 Every error has a code, and a page about it: docs/errors/<CODE>.md`
 
+const commands = [
+  ...[addDemo, addDev, addRuns, addRun, addInbox, addApprove, addReject, addRespond, addDecide],
+  ...[addCheckpoint, addLedger, addWorker, addStore, addCompletion],
+]
+
 export function createProgram({ json }: { json: boolean }): Command {
   const program = new Command('counterfoil')
   program
@@ -37,7 +47,7 @@ export function createProgram({ json }: { json: boolean }): Command {
     .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) })
     .addHelpText('after', ending)
   addGlobals(program)
-  for (const add of [addDemo, addDev, addRuns, addRun, addInbox, addDecide, addStore]) add(program)
+  for (const add of commands) add(program)
   return program
 }
 

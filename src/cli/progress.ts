@@ -89,7 +89,8 @@ class LineProgress implements Progress {
   private draw(): void {
     const now = this.clock.mono()
     if (this.begun === null || now - this.begun < patienceMs) return
-    const text = `${clean(this.text)} … ${duration(now - this.begun)}`
+    // The time first: it shows that something moves, however long the text.
+    const text = `${duration(now - this.begun)}  ${clean(this.text)}`
     const { dim } = colorsFor(process.stderr)
     this.line.write(`${blank}${dim(clip(text, this.line.columns - 1))}`)
     this.drawn = true

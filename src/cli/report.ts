@@ -7,13 +7,16 @@ import { usageError } from './usage.ts'
 
 export const exitCodes = { ok: 0, failure: 1, usage: 2 } as const
 
-const usageCodes = ['CLI_USAGE', 'JSON_INVALID', 'STORE_URL_INVALID']
+const usageCodes = ['CLI_USAGE', 'JSON_INVALID', 'RETRY_INVALID', 'STORE_URL_INVALID']
 
 // What a message of the library means on a command line.
 const hints: Readonly<Record<string, string>> = {
+  CHECKPOINT_DAMAGED: '`counterfoil checkpoint inspect` shows which visits are good.',
+  DECISION_FORBIDDEN: 'On the command line --by says who decides.',
   DECISION_TOO_EARLY: 'On the command line that is --made-sure.',
   ITEM_CHANGED: '`counterfoil inbox show` shows it as it is now.',
   ITEM_NOT_FOUND: '`counterfoil inbox` lists what is open.',
+  RUN_NOT_PAUSED: '`counterfoil inbox show` shows it with the commands to decide with.',
   RUN_NOT_FOUND: '`counterfoil runs` lists what there is.',
 }
 

@@ -72,18 +72,24 @@ export function jsonFault(text: string): string | undefined {
   return undefined
 }
 
-/** JSON from the command line, where shells eat quotes; `@name` is the content of a file. */
-export function parseJson(option: string, given: string): unknown {
+/**
+ * JSON from the command line, where shells eat quotes; `@name` is the content of a file. `words`
+ * are how it would be written right.
+ */
+export function parseJson(
+  option: string,
+  given: string,
+  words = (json: string) => `${option} ${json}`,
+): unknown {
   const text = given.startsWith('@') ? fileText(option, given.slice(1)) : given
   try {
     return JSON.parse(text)
   } catch (error) {
     const said = (error as Error).message
-    throw new CounterfoilError(
-      'JSON_INVALID',
-      `${option} is not valid JSON: ${said}. ${given === text ? quotingHint(option, text) : given}`,
-      { cause: error },
-    )
+    const hint = text === given ? quotingHint(text, words) : `It was read from ${given.slice(1)}`
+    throw new CounterfoilError('JSON_INVALID', `${option} is not valid JSON: ${said}. ${hint}`, {
+      cause: error,
+    })
   }
 }
 
@@ -97,9 +103,9 @@ function fileText(option: string, name: string): string {
   }
 }
 
-function quotingHint(option: string, text: string): string {
-  const example = `${option} '{"id": "m1"}'`
-  const windows = `${option} "{\\"id\\": \\"m1\\"}"`
+function quotingHint(text: string, words: (json: string) => string): string {
+  const example = words(`'{"id": "m1"}'`)
+  const windows = words('"{\\"id\\": \\"m1\\"}"')
   const eaten = /^\s*[{[]/.test(text) && !text.includes('"') && /[a-z]/i.test(text)
   const bare = /^[\w .-]+$/.test(text) ? `A plain text needs quotes of its own: '"${text}"'. ` : ''
   const why = eaten ? 'The shell has eaten the double quotes. ' : bare

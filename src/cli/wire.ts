@@ -79,6 +79,7 @@ export function decisionJson(decision: Decision) {
     reason: decision.why,
     evidence: decision.evidence,
     made_sure: decision.madeSure,
+    shown_hash: decision.shownHash,
     version: decision.version,
     at: iso(decision.at),
     used_by: decision.usedBy,
@@ -97,14 +98,17 @@ export function itemJson(item: Item) {
     version: item.version,
     queue: item.queue,
     title: item.title,
+    due_at: iso(item.dueAt),
+    deciders: item.body.approval?.deciders ?? null,
     created_at: iso(item.createdAt),
     closed_at: iso(item.closedAt),
     closed_by: item.closedBy,
   }
 }
 
-export function itemViewJson({ item, workers, replayClass }: ItemLook) {
+export function itemViewJson({ item, workers, replayClass, unusable }: ItemLook) {
   const { body, quietUntil } = item
+  const { approval, damage } = body
   return {
     ...itemJson(item),
     call: {
@@ -124,6 +128,14 @@ export function itemViewJson({ item, workers, replayClass }: ItemLook) {
       result: call.result,
     })),
     data: body.data,
+    approval: approval && {
+      shown_hash: approval.shownHash,
+      deciders: approval.deciders,
+      schema: approval.schema,
+      why: approval.why,
+    },
+    damage: damage && { why: damage.why, visit: damage.visit, good_visits: damage.good },
+    unusable_answer: unusable,
     outcomes: item.outcomes,
     did_not_happen:
       item.reason === 'unknown'

@@ -1,5 +1,5 @@
 // Reads a run's state and its document from the store, for people and for other processes.
-import { readChain } from '../model/checkpoint.ts'
+import { expectedAt, readChain } from '../model/checkpoint.ts'
 import { documentOf, type RunDocument } from '../model/document.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
@@ -15,7 +15,7 @@ export async function readState(store: Store, run: Run, visit = run.visit): Prom
       `run ${run.runId} has no checkpoint of visit ${visit}; it stands at visit ${run.visit}`,
     )
   }
-  const read = readChain(chain, { version: run.version, visit })
+  const read = readChain(chain, expectedAt(run, visit))
   if (read.ok) return read.state
   throw new CounterfoilError('CHECKPOINT_DAMAGED', `run ${run.runId}: ${read.why}`)
 }

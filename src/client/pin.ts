@@ -1,7 +1,7 @@
 // Pins an earlier, good checkpoint of a run that cannot go on from its own (D11). The run stands at
 // that visit again; records of later visits stay, and answer their calls when the run comes there.
 import { type Clock, timeId } from '../clock.ts'
-import { readChain, rebase } from '../model/checkpoint.ts'
+import { expectedAt, readChain, rebase } from '../model/checkpoint.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import { type Decision, eventOf, type Item, type Run, type RunRef } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
@@ -33,7 +33,7 @@ export async function pinCheckpoint(
   if (!Number.isInteger(visit))
     throw refused(run, `say \`visit\`, a number: ${String(visit)} is none`)
   const chain = await store.loadCheckpoints(run, run.generation, visit)
-  const read = readChain(chain, { version: run.version, visit })
+  const read = readChain(chain, expectedAt(run, visit))
   if (!read.ok) throw refused(run, `the checkpoint of visit ${visit} cannot be used: ${read.why}`)
   const last = chain.at(-1)
   if (last === undefined) throw refused(run, `visit ${visit} has no checkpoint`)

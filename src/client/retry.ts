@@ -6,6 +6,7 @@ import { canonical, sha256 } from '../model/canonical.ts'
 import { type DecideView, quietUntil } from '../model/decide.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import {
+  bare,
   type CallRecord,
   type Decision,
   eventOf,
@@ -71,7 +72,7 @@ function changesFor(now: Loaded, request: RetryRequest, clock: Clock): Changes {
   const at = clock.now()
   const failures = openFailures(now)
   checkNames(failures, request)
-  const changes = { items: [] as Item[], decisions: [] as Decision[] }
+  const changes = { items: [] as Item[], decisions: abandonsVoided(now, at) }
   for (const record of failures) {
     const fate = request.calls?.[nameOf(record)] ?? 'keep'
     if (fate === 'keep') continue
@@ -87,6 +88,13 @@ function changesFor(now: Loaded, request: RetryRequest, clock: Clock): Changes {
     run: { state: 'pending', errorJson: null, waitingFor: null, arrive: true },
     events: [eventOf(run, at, 'state', { from: 'failed', to: 'pending', cause })],
   }
+}
+
+/** Who tries a run again has thought better of its end. */
+function abandonsVoided({ decisions }: Loaded, at: number): Decision[] {
+  return decisions
+    .filter((row) => row.outcome === 'abandon' && row.voidedAt === null)
+    .map((row) => ({ ...bare(row), voidedAt: at }))
 }
 
 /** Failures that no earlier retry has ruled on. */

@@ -51,9 +51,10 @@ function changesFor(now: Loaded, what: Stopping, request: Request, held: boolean
   if (what === 'resume') return resumed(run, request)
   const to = what === 'pause' ? 'paused' : 'cancelled'
   if (run.state === to) return null
-  if (!held) return moved(now, to, request)
-  // Who has asked for the end is not content with a pause; the reverse holds as well.
-  if (run.stop?.to === to || run.stop?.to === 'cancelled') return null
+  // Who has asked for the end is not content with a pause, also if its worker died over the wish.
+  const owed = run.stop?.to === 'cancelled' ? run.stop : null
+  if (!held) return moved(now, owed?.to ?? to, owed ?? request)
+  if (owed || run.stop?.to === to) return null
   const event = eventOf(run, request.at, 'stop_asked', { to, by: request.by, why: request.why })
   return { run: { stop: { to, ...request }, arrive: true }, events: [event] }
 }

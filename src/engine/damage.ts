@@ -1,5 +1,5 @@
 // What can be said to a person about a run whose checkpoint cannot be used (D11).
-import { readChain } from '../model/checkpoint.ts'
+import { expectedAt, readChain } from '../model/checkpoint.ts'
 import type { Damage, Run } from '../model/records.ts'
 import type { Store } from '../store/store.ts'
 
@@ -15,7 +15,7 @@ export async function findDamage(store: Store, run: Run, why: string): Promise<D
   const good: number[] = []
   for (const { visit } of earlier) {
     const chain = await store.loadCheckpoints(run, run.generation, visit)
-    if (readChain(chain, { ...run, node: undefined, visit }).ok) good.push(visit)
+    if (readChain(chain, expectedAt(run, visit)).ok) good.push(visit)
   }
   return { why, visit: run.visit, good }
 }

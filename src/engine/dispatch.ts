@@ -17,6 +17,7 @@ import type { IssuedCall } from './call.ts'
 import { errorOf, parseResult, type Settled } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
 import { Keys, mayBeUsed } from './keys.ts'
+import type { Slot } from './rate-limit.ts'
 import { attemptRow, intentRow, liveCall, usedGrant } from './rows.ts'
 import { currentVisit, type Visit } from './visit.ts'
 
@@ -40,9 +41,25 @@ export class Dispatch {
 
   /** A pure call: no intent, sent at once; its receipt follows when it is convenient. */
   pure(call: IssuedCall): void {
-    const waitMs = this.visit.limits.waitMs(call.tool)
-    if (waitMs > 0) this.later(waitMs, () => this.sendPure(call))
-    else this.sendPure(call)
+    this.inLine(call, (slot) => {
+      slot.sent()
+      this.sendPure(call)
+    })
+  }
+
+  /** When its rate-limit class has room; a visit that parks meanwhile gives its slot back. */
+  private inLine(call: IssuedCall, go: (slot: Slot) => void): void {
+    const { visit } = this
+    let waits = false
+    const gone = visit.limits.when(call.tool, (slot) => {
+      if (waits) visit.resting--
+      if (visit.phase === 'running') go(slot)
+      else slot.free()
+      if (waits) visit.touch()
+    })
+    if (gone) return
+    waits = true
+    visit.resting++
   }
 
   private sendPure(call: IssuedCall): void {
@@ -95,13 +112,11 @@ export class Dispatch {
   }
 
   private whenFree(call: IssuedCall, grant: Decision | null, key: string | null): void {
-    const waitMs = this.visit.limits.waitMs(call.tool)
-    if (waitMs > 0) this.later(waitMs, () => this.write(call, grant, key))
-    else this.write(call, grant, key)
+    this.inLine(call, (slot) => this.write(call, grant, key, slot))
   }
 
   /** The intent, with all that it consumes; the call is sent once it is acknowledged. */
-  private write(call: IssuedCall, grant: Decision | null, key: string | null): void {
+  private write(call: IssuedCall, grant: Decision | null, key: string | null, slot: Slot): void {
     const { visit } = this
     visit.secure()
     if (call.entry) call.entry.grant = null
@@ -113,8 +128,11 @@ export class Dispatch {
     visit.append({ records: [record], attempts: [attempt] })
     if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })
     visit.log.durable(
-      () => this.send(call, attempt),
-      () => this.notSent(attempt, 'the run was lost before the intent was acknowledged'),
+      () => this.send(call, attempt, slot),
+      () => {
+        slot.free()
+        this.notSent(attempt, 'the run was lost before the intent was acknowledged')
+      },
     )
   }
 
@@ -162,11 +180,12 @@ export class Dispatch {
     if (call.record && call.probeResult) this.receipt(call, call.record, call.probeResult)
   }
 
-  private send(call: IssuedCall, attempt: Attempt): void {
+  private send(call: IssuedCall, attempt: Attempt, slot: Slot): void {
     const { visit } = this
     const record = call.record
     if (record === null) return
     if (!visit.lease.holds()) {
+      slot.free()
       // It may have been taken over while this process stood still: the one thing known is that
       // this attempt was never sent.
       visit.log.lose('lease')
@@ -179,6 +198,7 @@ export class Dispatch {
       late(end)
     }
     visit.unreturned++
+    slot.sent()
     this.run(call, live, returned).then((end) => {
       visit.inflight--
       // The run may be somebody else's by now, and its commit refused: what is known is still

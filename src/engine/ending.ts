@@ -1,12 +1,65 @@
 // What the end of a visit changes in the run's row and items, as pure functions.
+import { wellFormed } from '../model/canonical.ts'
+import { failureOf } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import { type Item, isAsked, type StopRequest, type WaitingFor } from '../model/records.ts'
+import {
+  type Item,
+  isAsked,
+  keyOf,
+  type StopRequest,
+  type Subject,
+  type WaitingFor,
+} from '../model/records.ts'
 import type { RunChange } from '../store/store.ts'
+import type { Opening } from './entry.ts'
+import type { NodeOutcome } from './visit-types.ts'
 
 /** A wish to stop, with the arrivals that include it. */
 export interface Stopping {
   readonly request: StopRequest
   readonly arrivals: number
+}
+
+// An error may quote a whole page; the run's row is read and written at every step (B7).
+const errorLengthMax = 16_384
+
+function short(text: string): string {
+  if (text.length <= errorLengthMax) return text
+  return wellFormed(`${text.slice(0, errorLengthMax)}… (${text.length} characters)`)
+}
+
+/** The last change of a run. A branch that nobody awaited may have failed it as well. */
+export function endChange(
+  returned: NodeOutcome,
+  unhandled: ReadonlyMap<unknown, unknown>,
+): { change: RunChange; state: 'completed' | 'failed'; why: string } {
+  const [lost] = unhandled.values()
+  if (returned.kind !== 'failed' && unhandled.size === 0) {
+    const outputJson = returned.kind === 'done' ? returned.outputJson : null
+    return {
+      change: { state: 'completed', outputJson },
+      state: 'completed',
+      why: 'its node returned',
+    }
+  }
+  const said = failureOf(returned.kind === 'failed' ? returned.error : lost, 'failed')
+  const failure = { ...said, name: short(said.name), message: short(said.message) }
+  const change = { state: 'failed', errorJson: JSON.stringify(failure) } as const
+  return { change, state: 'failed', why: failure.message }
+}
+
+/** An approval of this very call that was asked for in an earlier execution. */
+export function openApproval(items: readonly Item[], subject: Subject): Item | null {
+  const key = keyOf(subject)
+  const isIt = ({ kind, state, body }: Item) =>
+    kind === 'approval' && state === 'open' && body.subject !== null && keyOf(body.subject) === key
+  return items.find(isIt) ?? null
+}
+
+/** Late evidence can settle a call while its item is being made. */
+export function isSettled({ entries }: Opening, { reason, body: { subject } }: Item): boolean {
+  if (reason !== 'unknown' || subject === null) return false
+  return entries.get(keyOf(subject))?.settled != null
 }
 
 export function closedItem(item: Item, at: number, closedBy: string): Item {
@@ -48,6 +101,7 @@ export function isMoot(waits: readonly Item[], { kind, itemId, body }: Item): bo
   return held && !waits.some((wait) => wait.itemId === itemId)
 }
 
+/** Calls that were failed without knowledge since the run was loaded. */
 export function newlyUnresolved(
   before: readonly { tool: string; inputHash: string }[],
   now: ReadonlySet<string>,

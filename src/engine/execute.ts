@@ -9,6 +9,7 @@ import type { Loaded, Store } from '../store/store.ts'
 import type { Committer } from './committer.ts'
 import { findDamage } from './damage.ts'
 import { damageItem } from './doubt.ts'
+import { newlyUnresolved } from './ending.ts'
 import { runNode } from './node.ts'
 import type { RateLimits } from './rate-limit.ts'
 import { Trail } from './trail.ts'
@@ -102,7 +103,8 @@ async function follow(
     if (visit.phase === 'running') runNode(visit, graph, trail.state)
     const end = await visit.done
     if (end !== 'moved') return end
-    const unresolved = [...loaded.unresolved, ...visit.newlyUnresolved()]
+    const since = newlyUnresolved(loaded.unresolved, visit.opening.unresolved)
+    const unresolved = [...loaded.unresolved, ...since]
     const run = { ...loaded.run, node: trail.node, visit: trail.visit }
     const known = trail.visit <= loaded.run.reached ? await recorded(engine.store, run) : nothing
     loaded = { ...known, run, unresolved }

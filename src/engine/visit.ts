@@ -6,26 +6,27 @@
 // visit was loaded.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
-import { CounterfoilError, failureOf } from '../model/errors.ts'
+import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import {
   checkpointId,
   type Event,
   eventOf,
   type Item,
-  keyOf,
   type Run,
   type StopRequest,
   type Subject,
 } from '../model/records.ts'
 import type { RiskPolicy } from '../model/risk.ts'
 import type { RunState } from '../model/run-state.ts'
-import type { Changes, CommitResult, LoadAt, Loaded, RunChange, Store } from '../store/store.ts'
+import type { Changes, CommitResult, LoadAt, Loaded, Store } from '../store/store.ts'
 import type { RunLog } from './committer.ts'
 import {
   closedItem,
+  endChange,
   isMoot,
-  newlyUnresolved,
+  isSettled,
+  openApproval,
   type Stopping,
   stopChange,
   waitingForItems,
@@ -84,6 +85,9 @@ export class Visit {
   private stopping: Stopping | null = null
   private flushSoon = false
   private turnDue = false
+  private endDue = false
+  /** A receipt waits for the turn that delivers it. */
+  private receiptDue = false
   protected finish: (end: VisitEnd) => void = () => {}
 
   constructor(options: VisitOptions) {
@@ -109,7 +113,7 @@ export class Visit {
       settleMs: options.settleMs,
       wantsQuiet: () => this.wantsQuiet() || this.leftBehind(),
       onQuiet: () => this.onQuiet(),
-      onDelivered: () => this.touch(),
+      onDelivered: () => this.delivered(),
     })
     this.done = new Promise((resolve) => {
       this.finish = resolve
@@ -117,16 +121,10 @@ export class Visit {
     const forget = this.log.onLost(() => this.close('lost'))
     void this.done.then(forget)
     const { records = [], decisions = [], evidence = [], events = [] } = this.opening.changes
-    const items = this.closeItems('its call is settled', (item) => this.isSettled(item))
+    const items = this.closeItems('its call is settled', (item) => isSettled(this.opening, item))
     if (records.length + decisions.length + evidence.length + items.length + events.length > 0) {
       this.append({ records, decisions, evidence, items, events })
     }
-  }
-
-  /** Late evidence can settle a call while its item is being made. */
-  private isSettled({ reason, body: { subject } }: Item): boolean {
-    if (reason !== 'unknown' || subject === null) return false
-    return this.opening.entries.get(keyOf(subject))?.settled != null
   }
 
   /** Before anything that is not pure: the checkpoint of this visit, if it was skipped so far. */
@@ -142,11 +140,8 @@ export class Visit {
   }
 
   /** What waits for a person about this very call since an earlier execution. */
-  openItemOf({ tool, inputHash, occurrence }: Subject): Item | null {
-    const key = keyOf({ tool, inputHash, occurrence })
-    const isIt = ({ kind, state, body: { subject } }: Item) =>
-      kind === 'approval' && state === 'open' && subject !== null && keyOf(subject) === key
-    return this.loaded.items.find(isIt) ?? null
+  openItemOf(subject: Subject): Item | null {
+    return openApproval(this.loaded.items, subject)
   }
 
   nextSeq(): number {
@@ -171,16 +166,26 @@ export class Visit {
     this.clock.soon(() => {
       this.turnDue = false
       this.check()
-      if (this.flushSoon) this.log.flush()
-      this.flushSoon = false
+      // What the node's end has to write belongs to the same commit.
+      if (!this.endDue) this.flushNow()
     })
+  }
+
+  private flushNow(): void {
+    if (this.flushSoon) this.log.flush()
+    this.flushSoon = false
   }
 
   /**
    * The receipt is written at the end of the turn that delivers it, with what the node does in it.
    */
   flushOnDelivery(): void {
-    this.flushSoon = true
+    this.receiptDue = true
+  }
+
+  private delivered(): void {
+    this.touch({ flush: this.receiptDue })
+    this.receiptDue = false
   }
 
   /** The node's function has ended. Its calls may not have. */
@@ -213,11 +218,6 @@ export class Visit {
     this.doubt(old ?? item, old ? {} : { items: [item], events: [event] })
   }
 
-  /** Calls that were failed without knowledge since the run was loaded. */
-  newlyUnresolved(): { tool: string; inputHash: string }[] {
-    return newlyUnresolved(this.loaded.unresolved, this.opening.unresolved)
-  }
-
   /** A person is asked; other branches go on, and the visit parks when all of them wait. */
   wait(item: Item, changes: Changes | null): void {
     this.waits.push(item)
@@ -244,6 +244,8 @@ export class Visit {
   private stop(): void {
     this.phase = 'parking'
     this.order.close()
+    // Nothing is delivered any more.
+    if (this.receiptDue) this.flushSoon = true
   }
 
   private check(): void {
@@ -257,7 +259,7 @@ export class Visit {
     if (this.phase !== 'running') return
     if (this.returned !== null && this.open === 0) {
       if (this.match.hasUnclaimed()) this.order.arm()
-      else this.settle(this.end(this.returned))
+      else this.endSoon(this.returned)
       return
     }
     const busy = this.inflight + this.resting > 0 || this.wantsQuiet() || !this.order.isEmpty()
@@ -266,6 +268,20 @@ export class Visit {
       this.phase = 'closed'
       this.settle(this.park())
     }
+  }
+
+  /**
+   * In a turn of its own: only then has Node said which rejections of this one nobody handles, and
+   * which of the earlier ones somebody does.
+   */
+  private endSoon(returned: NodeOutcome): void {
+    if (this.endDue) return
+    this.endDue = true
+    this.clock.turn(() => {
+      this.endDue = false
+      if (this.phase === 'running' && this.open === 0) this.settle(this.end(returned))
+      this.flushNow()
+    })
   }
 
   /** An end that cannot be written is a run that is lost, never a process that dies. */
@@ -284,11 +300,13 @@ export class Visit {
         : []
     const [first] = items
     if (first === undefined) {
+      // A wish to stop that has come meanwhile is this worker's to obey: nobody may take the run.
       const result = await this.log.end(
         { state: 'pending', release: true },
         { events: [this.moved('pending', 'released by its worker')] },
+        this.run.arrivals,
       )
-      return this.finish(result === 'done' ? 'released' : 'lost')
+      return this.finishAfter(result, 'released')
     }
     const waitingFor = waitingForItems(items, this.clock.now())
     const result = await this.log.end(
@@ -318,16 +336,9 @@ export class Visit {
     this.hasEnded = true
     this.order.close()
     if (returned.kind === 'go' && this.unhandled.size === 0) return this.move(returned)
-    const [unhandled] = this.unhandled.values()
-    const failed = returned.kind === 'failed' || this.unhandled.size > 0
-    const error = returned.kind === 'failed' ? returned.error : unhandled
+    const { change, state, why } = endChange(returned, this.unhandled)
     // It stands where it failed, so that whoever tries it again sees what failed there.
-    if (failed) this.secure()
-    const state = failed ? 'failed' : 'completed'
-    const change: RunChange = failed
-      ? { state, errorJson: JSON.stringify(failureOf(error, 'failed')) }
-      : { state, outputJson: returned.kind === 'done' ? returned.outputJson : null }
-    const why = failed ? failureOf(error, 'failed').message : 'its node returned'
+    if (state === 'failed') this.secure()
     const items = this.closeItems(`the run is ${state}`)
     // An item that is decided at this moment must not be closed over the decision.
     const arrivalsSeen = items.length > 0 ? this.run.arrivals : undefined

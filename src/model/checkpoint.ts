@@ -52,6 +52,12 @@ export interface Expected extends Partial<Omit<Place, 'version' | 'createdAt'>> 
   readonly version: string
 }
 
+/** What the checkpoint of another visit of the run has to be of. */
+export function expectedAt(run: RunRef & Pick<Place, 'generation' | 'version'>, visit: number) {
+  const { namespace, runId, generation, version } = run
+  return { namespace, runId, generation, version, visit }
+}
+
 export type ChainRead =
   | ({ readonly ok: true } & Chain)
   | {

@@ -1,7 +1,7 @@
 // What a person may decide about an item, and what that changes: pure functions over the run as it
 // stands. I5 is enforced here: nobody may say "it did not happen" of an attempt that may still
 // land.
-import { canonical, wellFormed } from './canonical.ts'
+import { canonical, sha256, wellFormed } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
 import {
   type Attempt,
@@ -130,7 +130,7 @@ function decisionOf(
     outcome: request.outcome,
     record: recordOf(item, request),
     resultJson: request.result === undefined ? null : canonical(request.result),
-    shownHash: item.body.approval?.shownHash ?? null,
+    shownHash: shownHashOf(item),
     by: wellFormed(request.by),
     why: wellFormed(request.reason),
     evidence: request.evidence === undefined ? null : wellFormed(request.evidence),
@@ -141,6 +141,11 @@ function decisionOf(
     usedBy: null,
     voidedAt: null,
   }
+}
+
+/** Of what stands in the item now, whatever hash it was written with: that is what was looked at. */
+function shownHashOf({ title, body: { approval, data } }: Item): string | null {
+  return approval ? sha256(canonical({ title, data })) : null
 }
 
 function recordOf(item: Item, request: DecideRequest): Subject | null {

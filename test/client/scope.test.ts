@@ -244,7 +244,7 @@ test.each([
   ['\ud800', 'half a character'],
   [7, 'a number'],
   [undefined, 'none'],
-])('A3 %j as an id of a scope is refused (%s)', async (bad) => {
+])('A3 %j as an id of a scope is refused (%s)', async (bad, _) => {
   const cf = await opens('memory:')
   for (const key of ['workflowId', 'nodeId', 'checkpointId']) {
     const wrong = cf.scope({ ...ids, [key]: bad } as never)

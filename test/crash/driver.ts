@@ -1,14 +1,15 @@
 // Runs real worker processes against a real upstream process, kills them, resumes them, decides
-// their doubts truthfully, and reads back what happened.
+// what they ask truthfully, and reads back what happened.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { open } from '../../src/index.ts'
+import { verifyLedger } from '../../src/client/verify.ts'
+import { type Counterfoil, open } from '../../src/index.ts'
 import { canonical } from '../../src/model/canonical.ts'
-import { attemptId, keyOf } from '../../src/model/records.ts'
+import { answerTo } from './truth.mjs'
 
 export interface Effect {
   tool: string
@@ -23,6 +24,7 @@ export interface Exit {
   code: number | null
   signal: string | null
   out: string
+  error: string
 }
 
 export function script(name: string): string {
@@ -35,6 +37,7 @@ export class Site {
   readonly db = join(this.dir, 'runs.db')
   doubts = 0
   falseDoubts = 0
+  approvals = 0
   decisions = 0
   private readonly upstream: ChildProcess
   port = ''
@@ -61,61 +64,95 @@ export class Site {
     return lines.map((line) => JSON.parse(line))
   }
 
-  worker(name: string, dieAt: number, extra = 'r1'): { child: ChildProcess; exit: Promise<Exit> } {
+  worker(
+    name: string,
+    dieAt: number,
+    extra = 'r1',
+    ...modes: string[]
+  ): { child: ChildProcess; exit: Promise<Exit> } {
     const file = name === 'naive.mjs' ? join(this.dir, 'naive.json') : this.db
-    const child = spawn(process.execPath, [script(name), file, this.port, String(dieAt), extra], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    let out = ''
+    return this.spawn(script(name), [file, this.port, String(dieAt), extra, ...modes])
+  }
+
+  spawn(path: string, args: readonly string[]): { child: ChildProcess; exit: Promise<Exit> } {
+    const child = spawn(process.execPath, [path, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const said = { out: '', error: '' }
     child.stdout?.on('data', (chunk) => {
-      out += chunk
+      said.out += chunk
     })
-    const exit = once(child, 'close').then(([code, signal]) => ({ code, signal, out }))
+    child.stderr?.on('data', (chunk) => {
+      said.error += chunk
+    })
+    const exit = once(child, 'close').then(([code, signal]) => ({ code, signal, ...said }))
     return { child, exit }
   }
 
-  /** Decides every open doubt by what the upstream knows. */
-  async decideAll(): Promise<void> {
+  /** As a process of its own would: a connection for this one look. */
+  async with<T>(work: (cf: Counterfoil) => Promise<T>): Promise<T> {
     const cf = await open({ store: `sqlite:${this.db}` })
-    const effects = this.effects()
-    for (const item of (await cf.inbox.list()).items) {
-      this.doubts++
-      const { subject, attempt } = item.body
-      const id = subject && attemptId(0, 1, keyOf(subject), attempt)
-      const mine = (effect: Effect) => effect.attemptId === id && item.runId === runOf(effect)
-      const landed = effects.find(mine)
-      if (!landed) this.falseDoubts++
-      const said = landed
-        ? { outcome: 'happened' as const, result: landed.result }
-        : { outcome: 'did_not_happen' as const, madeSure: true }
-      await cf.inbox.decide(item.itemId, {
-        ...said,
-        by: 'driver',
-        reason: 'asked the upstream',
-        version: item.version,
-      })
-      this.decisions++
+    try {
+      return await work(cf)
+    } finally {
+      await cf.close()
     }
-    await cf.close()
   }
 
-  async states(runIds: readonly string[]): Promise<string[]> {
-    const cf = await open({ store: `sqlite:${this.db}` })
-    const states = await Promise.all(runIds.map(async (id) => (await cf.run(id).status()).state))
-    await cf.close()
-    return states
+  /** Decides every open item by what the upstream knows, and by rule. */
+  decideAll(): Promise<void> {
+    return this.with(async (cf) => {
+      const effects = this.effects()
+      for (const item of (await cf.inbox.list()).items) {
+        const said = answerTo(item, effects)
+        if (item.kind === 'doubt') this.doubts++
+        else this.approvals++
+        if (said.outcome === 'did_not_happen') this.falseDoubts++
+        const { itemId, version } = item
+        const by = { by: 'driver', reason: 'asked the upstream', version }
+        await cf.inbox.decide(itemId, { ...said, ...by, madeSure: true })
+        this.decisions++
+      }
+    })
+  }
+
+  states(runIds: readonly string[]): Promise<string[]> {
+    return this.with((cf) =>
+      Promise.all(runIds.map(async (id) => (await cf.run(id).status()).state)),
+    )
   }
 
   /** Resumes until every run has ended. */
-  async finish(runIds: readonly string[], rounds = 20): Promise<string[]> {
-    for (let round = 0; round < rounds; round++) {
-      const { code, signal } = await this.worker('worker.mjs', 0, runIds.join(',')).exit
-      if (code !== 0) throw new Error(`a worker that was to finish ended with ${code ?? signal}`)
+  async finish(runIds: readonly string[], ...modes: string[]): Promise<string[]> {
+    for (let round = 0; round < 20; round++) {
+      const { exit } = this.worker('worker.mjs', 0, runIds.join(','), ...modes)
+      const { code, signal, error } = await exit
+      if (code !== 0) throw new Error(`a worker that was to finish: ${code ?? signal}, ${error}`)
       const states = await this.states(runIds)
       if (!states.includes('waiting_human')) return states
       await this.decideAll()
     }
     throw new Error(`runs ask for ever: ${runIds.join(', ')}`)
+  }
+
+  /** Resumes the foreign runtime until every thread of it is through. */
+  async finishHost(threads: readonly string[]): Promise<void> {
+    for (let round = 0; round < 20; round++) {
+      const { code, signal, out, error } = await this.worker('host.mjs', 0, threads.join(',')).exit
+      if (code !== 0) throw new Error(`a host that was to finish: ${code ?? signal}, ${error}`)
+      const { states, held } = JSON.parse(out.split('\n').at(-1) ?? '')
+      // Whoever held a thread is dead, and that can be proven: nobody is made to wait.
+      if (held > 0) throw new Error(`a host found its threads held ${held} times`)
+      if (states.every((state: string) => state === 'done')) return
+      await this.decideAll()
+    }
+    throw new Error(`threads ask for ever: ${threads.join(', ')}`)
+  }
+
+  /** What the ledger says against itself. */
+  findings(): Promise<string[]> {
+    return this.with(async (cf) => {
+      const { findings } = await verifyLedger(cf.store, { namespace: 'default' })
+      return findings.map((each) => `${each.runId} ${each.kind} ${each.subject}: ${each.message}`)
+    })
   }
 
   async close(): Promise<void> {
@@ -131,8 +168,11 @@ export function runOf(effect: Effect): string {
 }
 
 /** Unsafe effects that happened more than once, and effects of the reference that are missing. */
-export function compare(effects: readonly Effect[], reference: readonly Effect[]) {
-  const name = (effect: Effect) => canonical([effect.tool, effect.input])
+export function compare(
+  effects: readonly Effect[],
+  reference: readonly Pick<Effect, 'tool' | 'input'>[],
+) {
+  const name = (effect: Pick<Effect, 'tool' | 'input'>) => canonical([effect.tool, effect.input])
   const real = effects.filter((effect) => !effect.repeated)
   const count = new Map<string, number>()
   for (const effect of real) count.set(name(effect), (count.get(name(effect)) ?? 0) + 1)
@@ -140,4 +180,17 @@ export function compare(effects: readonly Effect[], reference: readonly Effect[]
   const lost = reference.map(name).filter((key) => !count.has(key))
   const strange = [...count.keys()].filter((key) => !reference.some((e) => name(e) === key))
   return { twice, lost, strange }
+}
+
+/** All of these as lines that say what is wrong; none if nothing is. */
+export function faults(
+  effects: readonly Effect[],
+  reference: readonly Pick<Effect, 'tool' | 'input'>[],
+): string[] {
+  const { twice, lost, strange } = compare(effects, reference)
+  return [
+    ...twice.map((key) => `TWICE ${key}`),
+    ...lost.map((key) => `LOST ${key}`),
+    ...strange.map((key) => `STRANGE ${key}`),
+  ]
 }

@@ -1,13 +1,16 @@
 // counterfoil dev
 import type { Command } from 'commander'
 import { systemClock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph.ts'
 import type { Counterfoil } from '../../open.ts'
 import type { Worker } from '../../worker/worker.ts'
 import { addGlobals, type Cli, cliOf, withCounterfoil } from '../cli.ts'
+import { giveUp, isAttempt, isMendable, tryAgain } from '../dev/again.ts'
 import { loadGraphs } from '../dev/load.ts'
-import { type Happening, Watcher } from '../dev/watch.ts'
+import { picture } from '../dev/sources.ts'
+import { type Beginning, type Happening, Watcher } from '../dev/watch.ts'
+import { report } from '../report.ts'
 import { clean, clip, iso, plural, wrap } from '../text.ts'
 import { nearest, parseJson, usageError, wholeNumber } from '../usage.ts'
 
@@ -23,6 +26,10 @@ The file exports what workflow() gave: as default, by name, or in arrays. The
 store is made if it is not there. A line is printed for each run that starts,
 waits or ends, and for each item that opens; with --json each is a JSON document
 on a line of its own.
+
+A graph that changed needs a version of its own: a store refuses the same one with
+other content. Then nothing is run; dev says what to write, and goes on when you
+have saved it.
 
 Ctrl-C drains: calls under way finish and are recorded, runs are given back. A
 second one ends at once; the next worker then finds out what was under way.
@@ -51,6 +58,24 @@ async function dev(cli: Cli, file: string, options: Options): Promise<void> {
   }
   const input = options.input === undefined ? null : parseJson('--input', options.input)
   const concurrency = wholeNumber('--concurrency', options.concurrency ?? '10')
+  const sources = picture(file)
+  try {
+    await work(cli, file, { ...options, input, concurrency })
+  } catch (error) {
+    if (!isMendable(error)) throw error
+    if (isCounterfoilError(error, 'GRAPH_CHANGED')) tellChanged(cli, error)
+    else report(error, { json: cli.out.json, debug: cli.debug })
+    if (isAttempt()) giveUp()
+    process.exit(await tryAgain(cli, file, sources))
+  }
+  // A module's own timers and connections would keep the process; its work here is done.
+  process.exit(0)
+}
+
+type Work = Pick<Options, 'start' | 'runId'> & { input: unknown; concurrency: number }
+
+async function work(cli: Cli, file: string, options: Work): Promise<void> {
+  const { input, concurrency } = options
   const graphs = await loadGraphs(file)
   const start = options.start === undefined ? null : findGraph(graphs, options.start)
   await withCounterfoil(cli, graphs, async (cf) => {
@@ -58,43 +83,70 @@ async function dev(cli: Cli, file: string, options: Options): Promise<void> {
     if (moved !== null) throw new CounterfoilError('STORE_MOVED', moved)
     const worker = cf.worker({ concurrency })
     const watcher = new Watcher(cf.store, cli.namespace, (what) => say(cli, what))
-    const waiting = await watcher.begin()
+    const beginning = await watcher.begin()
     await worker.start()
-    greet(cli, cf, worker, { graphs, waiting })
+    cli.progress.end()
+    greet(cli, cf, worker, { graphs, beginning })
     try {
       if (start) {
         const { runId } = options
         await cf.start(start, input, runId === undefined ? {} : { runId })
       }
-      await interrupted(cli)
+      await drained(cli)
       await worker.stop()
     } finally {
       await watcher.end()
     }
   })
-  // A module's own timers and connections would keep the process; its work here is done.
-  process.exit(0)
+}
+
+/** What to do about a graph that the store knows otherwise. */
+function tellChanged(cli: Cli, { message, details }: CounterfoilError): void {
+  const graph = String(details['graph'])
+  const differences = (details['differences'] ?? []) as readonly string[]
+  const at = iso(systemClock.now())
+  cli.out.line({ at, kind: 'graph_changed', graph, differences, text: message })
+  const { colors, width } = cli.out
+  const line = (text: string) => wrap(clean(text), width)
+  cli.out.text(
+    ...line(`${graph} has changed, and this store knows it with other content:`).map(colors.yellow),
+    ...differences.flatMap((text) => wrap(clean(text), width - 4).map((part) => `    ${part}`)),
+    ...line('Runs stay on what they began with, so a change is a version of its own. Write:'),
+    `    id: '${nextVersion(graph)}'`,
+    ...line('Or name another store while you only try things out: --store sqlite:scratch.db'),
+  )
+}
+
+function nextVersion(graph: string): string {
+  const [, name, major, minor, patch] = /^(.*)@(\d+)\.(\d+)\.(\d+)/.exec(graph) ?? []
+  return `${name}@${major}.${minor}.${Number(patch) + 1}`
 }
 
 function greet(
   cli: Cli,
   cf: Counterfoil,
   worker: Worker,
-  { graphs, waiting }: { graphs: readonly Graph[]; waiting: number },
+  { graphs, beginning }: { graphs: readonly Graph[]; beginning: Beginning },
 ): void {
   const ids = graphs.map((graph) => graph.id)
-  if (cli.out.json) {
-    const at = iso(systemClock.now())
-    jsonLine({ at, kind: 'ready', worker_id: worker.id, pid: process.pid, graphs: ids, waiting })
-    return
-  }
-  const { colors } = cli.out
+  const { waiting } = beginning
+  const others = [...beginning.live].filter(([id]) => !ids.includes(id))
+  const { colors, width } = cli.out
+  cli.out.line({
+    ...{ at: iso(systemClock.now()), kind: 'ready', worker_id: worker.id, pid: process.pid },
+    ...{ graphs: ids, waiting, not_carried: Object.fromEntries(others) },
+  })
   cli.out.text(
     `Worker ${worker.id} (pid ${process.pid})`,
     `Store ${cf.store.url}`,
-    ...wrap(`${plural(graphs.length, 'graph')}: ${ids.join(', ')}`, cli.out.width),
+    ...wrap(`${plural(graphs.length, 'graph')}: ${ids.join(', ')}`, width),
     colors.dim('Ctrl-C drains and ends; a second one ends at once.'),
   )
+  for (const [id, count] of others) {
+    const runs = count === 1 ? '1 run is' : `${count} runs are`
+    const text = `${runs} of ${id}, which this file does not export: a worker that does has to come.`
+    cli.out.text(...wrap(clean(text), width).map(colors.yellow))
+  }
   if (waiting > 0) {
     const runs = waiting === 1 ? '1 run waits' : `${waiting} runs wait`
     cli.out.text(`${runs} for a person:`, ...cli.again(2, 'inbox'))
@@ -103,7 +155,7 @@ function greet(
 }
 
 /** Resolves at the first Ctrl-C; the second does not return. */
-function interrupted(cli: Cli): Promise<void> {
+function drained(cli: Cli): Promise<void> {
   return new Promise((resolve) => {
     let count = 0
     const stop = (signal: NodeJS.Signals) => {
@@ -131,7 +183,7 @@ function findGraph(graphs: readonly Graph[], wanted: string): Graph {
 function say(cli: Cli, what: Happening): void {
   if (cli.out.json) {
     const { at, kind, runId, graph, itemId, text } = what
-    jsonLine({ at: iso(at), kind, run_id: runId, graph, item_id: itemId, text })
+    cli.out.line({ at: iso(at), kind, run_id: runId, graph, item_id: itemId, text })
     return
   }
   const { colors, width } = cli.out
@@ -151,8 +203,4 @@ function say(cli: Cli, what: Happening): void {
   if (what.itemId !== null && what.kind === 'item') {
     cli.out.text(...cli.again(20, 'inbox', 'show', what.itemId))
   }
-}
-
-function jsonLine(document: unknown): void {
-  process.stdout.write(`${JSON.stringify(document)}\n`)
 }

@@ -3,11 +3,11 @@ import type { Command } from 'commander'
 import { systemClock } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
 import type { Item } from '../../model/records.ts'
-import type { Counterfoil } from '../../open.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
-import { decideLines, itemLines, lookAt } from '../item.ts'
-import { renderTable } from '../table.ts'
-import { plural, relative } from '../text.ts'
+import { itemLines, lookAt } from '../item.ts'
+import { decideLines } from '../item-commands.ts'
+import { type Cell, renderTable } from '../table.ts'
+import { duration, relative } from '../text.ts'
 import { oneOf, suggestion, usageError, wholeNumber } from '../usage.ts'
 import { itemJson, itemViewJson } from '../wire.ts'
 
@@ -19,12 +19,14 @@ interface Options {
   cursor?: string
 }
 
-const kinds = ['doubt', 'question'] as const
+const kinds = ['doubt', 'approval', 'question'] as const
 const states = ['open', 'decided', 'closed'] as const
 
 const help = `
 A doubt is a call of which nobody can know whether it happened, or whose record
-cannot be matched or trusted. A question was asked by a workflow (ctx.ask).
+cannot be matched or trusted. A question was asked by a workflow (ctx.ask). An
+approval is wanted by a workflow (ctx.approval), or for a call that the policy of
+the program holds.
 
 Examples:
   counterfoil inbox                            what is open, oldest first
@@ -41,7 +43,7 @@ export function addInbox(program: Command): void {
   const command = program
     .command('inbox')
     .description('list what waits for a person')
-    .option('--kind <kind>', 'only one kind: doubt or question')
+    .option('--kind <kind>', `only one kind: ${kinds.join(', ')}`)
     .option('--state <state>', `${states.join(', ')} (open)`)
     .option('--run <id>', 'only items of this run')
     .option('--limit <n>', `at most so many (${limits.pageSize}; up to ${limits.pageSizeMax})`)
@@ -102,22 +104,46 @@ function again(options: Options, cursor: string): string[] {
   return ['inbox', ...kept, '--cursor', cursor]
 }
 
+// Below it there is no room for both times, and a deadline says more than an age.
+const wideEnough = 100
+
 function itemTable(cli: Cli, items: readonly Item[]): string[] {
   const { colors, width } = cli.out
   const now = systemClock.now()
+  // Columns that only approvals fill are there only if one of these is shown.
+  const queued = items.some((item) => item.kind === 'approval')
+  const limited = items.some((item) => item.body.approval?.deciders)
+  const due = items.some((item) => item.dueAt !== null)
+  const aged = !due || width >= wideEnough
   const columns = [
-    { head: 'ITEM', yields: 3, keep: 'ends', least: 25 },
-    { head: 'RUN', yields: 2, keep: 'ends', least: 12 },
-    { head: 'WHAT', yields: 1, least: 12 },
-    { head: 'OPENED' },
+    { head: 'ITEM', yields: 5, keep: 'ends', least: 25 },
+    { head: 'RUN', yields: 4, keep: 'ends', least: 8 },
+    { head: 'WHAT', yields: 3, least: 12 },
+    ...(queued ? [{ head: 'QUEUE', yields: 1, least: 6 }] : []),
+    ...(limited ? [{ head: 'FOR', yields: 2, least: 7 }] : []),
+    ...(due ? [{ head: 'DUE', yields: 6 }] : []),
+    ...(aged ? [{ head: 'OPENED', yields: 6 }] : []),
   ] as const
   const rows = items.map((item) => [
     item.itemId,
     item.runId,
     { text: item.title, paint: item.state === 'open' ? colors.yellow : colors.dim },
-    { text: relative(item.createdAt, now), paint: colors.dim },
+    ...(queued ? [item.queue] : []),
+    ...(limited ? [item.body.approval?.deciders?.join(', ') ?? 'anybody'] : []),
+    ...(due ? [dueCell(cli, item, now)] : []),
+    ...(aged ? [{ text: relative(item.createdAt, now), paint: colors.dim }] : []),
   ])
   return renderTable(columns, rows, { width, paintHead: colors.bold })
+}
+
+function dueCell(cli: Cli, { dueAt, state }: Item, now: number): Cell {
+  const { dim, red } = cli.out.colors
+  if (dueAt === null) return { text: '' }
+  const late = state === 'open' && dueAt < now
+  // Not by its colour alone: there may be none.
+  return late
+    ? { text: `${duration(now - dueAt)} late`, paint: red }
+    : { text: relative(dueAt, now), paint: dim }
 }
 
 async function showItem(cli: Cli, itemId: string): Promise<void> {
@@ -126,15 +152,4 @@ async function showItem(cli: Cli, itemId: string): Promise<void> {
     cli.out.data(itemViewJson(look))
     cli.out.text(...itemLines(cli, look), ...decideLines(cli, look.item))
   })
-}
-
-/** Whether somebody is there to carry a run on. */
-export async function liveWorkers(cf: Counterfoil): Promise<number> {
-  const rows = await cf.store.workers()
-  return rows.filter((row) => row.diedAt === null && row.stoppedAt === null && !row.expired).length
-}
-
-export function workerLine(count: number): string {
-  if (count > 0) return `${plural(count, 'worker')} on this store will carry the run on.`
-  return 'No worker is on this store now: the run goes on as soon as one starts (counterfoil dev).'
 }

@@ -5,6 +5,7 @@ import { systemClock } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
 import type { Run } from '../../model/records.ts'
 import { isEnded } from '../../model/run-state.ts'
+import { scopeGraph } from '../../model/scope.ts'
 import type { Page, Store } from '../../store/store.ts'
 
 export interface Happening {
@@ -14,6 +15,14 @@ export interface Happening {
   readonly graph: string
   readonly itemId: string | null
   readonly text: string
+}
+
+/** What there is before anything happens. */
+export interface Beginning {
+  /** Runs that wait for a person. */
+  readonly waiting: number
+  /** Runs that have not ended, by their graph. */
+  readonly live: ReadonlyMap<string, number>
 }
 
 const lookMs = 200
@@ -41,13 +50,20 @@ export class Watcher {
     this.tell = tell
   }
 
-  /** What is there already is no news; the answer is how many runs wait for a person. */
-  async begin(): Promise<number> {
+  /** What is there already is no news. */
+  async begin(): Promise<Beginning> {
     const live = (await this.newRuns()).filter((run) => !isEnded(run.state))
     for (const run of live) this.live.set(run.runId, told(run))
     this.stop = this.store.onChange(() => void this.look())
     this.beat()
-    return live.filter((run) => run.state === 'waiting_human').length
+    const counts = new Map<string, number>()
+    for (const { graph, version } of live.filter((run) => run.graph !== scopeGraph.name)) {
+      counts.set(`${graph}@${version}`, (counts.get(`${graph}@${version}`) ?? 0) + 1)
+    }
+    return {
+      waiting: live.filter((run) => run.state === 'waiting_human').length,
+      live: counts,
+    }
   }
 
   async end(): Promise<void> {

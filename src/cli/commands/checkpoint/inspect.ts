@@ -66,7 +66,9 @@ function lookLines(
   const here = row.visit === run.visit ? ', where the run stands' : ''
   const deltas = chain.filter((one) => one.kind === 'delta').length
   const builds =
-    row.kind === 'base' ? 'the whole state' : `visit ${row.baseVisit} and ${plural(deltas, 'delta')}`
+    row.kind === 'base'
+      ? 'the whole state'
+      : `visit ${row.baseVisit} and ${plural(deltas, 'delta')}`
   const size = row.bodyDigest === null ? bytes(row.bytes) : `${bytes(row.bytes)}, in a blob`
   return [
     colors.bold(`Checkpoint of run ${run.runId}, visit ${row.visit}${here}`),
@@ -93,7 +95,7 @@ function damageLines(cli: Cli, run: Run, why: string, good: readonly number[]): 
   const pin = ['checkpoint', 'pin', run.runId, `${first}`, '--reason', '…']
   return [
     ...lines,
-    ...field(cli, 'good', `visits ${shown}`),
+    ...field(cli, 'good', `${good.length === 1 ? 'visit' : 'visits'} ${shown}`),
     '',
     colors.bold('Go on from a good one with'),
     ...cli.again(2, ...pin),

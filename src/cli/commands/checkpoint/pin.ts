@@ -11,10 +11,10 @@ import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../.
 import { findOwnRun, findRun } from '../../find.ts'
 import { confirmed } from '../../prompt.ts'
 import { renderTable } from '../../table.ts'
-import { plural, relative, wrap } from '../../text.ts'
+import { relative, wrap } from '../../text.ts'
 import { wholeNumber } from '../../usage.ts'
 import { recordJson, runJson } from '../../wire.ts'
-import { liveWorkers, workerLine } from '../inbox.ts'
+import { liveWorkers, workerLine } from '../../worker-life.ts'
 
 interface Options {
   by?: string
@@ -125,6 +125,7 @@ function sinceLines(
     entry.record.externalId ?? '',
     { text: relative(entry.record.createdAt, now), paint: colors.dim },
   ])
-  const text = `${at} Since ${where} it has on record ${plural(entries.length, 'call')} that stay:`
+  const calls = entries.length === 1 ? '1 call that stays' : `${entries.length} calls that stay`
+  const text = `${at} Since ${where} it has on record ${calls}:`
   return [...wrap(text, width), '', ...renderTable(columns, rows, { width })]
 }

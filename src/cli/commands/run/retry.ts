@@ -1,6 +1,6 @@
 // counterfoil run retry
 import type { Command } from 'commander'
-import type { Fate, FailedCall } from '../../../client/retry.ts'
+import type { FailedCall, Fate } from '../../../client/retry.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
 import type { Run } from '../../../model/records.ts'
 import type { Counterfoil } from '../../../open.ts'
@@ -11,7 +11,7 @@ import { chosen, typed } from '../../prompt.ts'
 import { plural, wrap } from '../../text.ts'
 import { jsonFault, nearest, parseJson, usageError } from '../../usage.ts'
 import { runJson } from '../../wire.ts'
-import { liveWorkers, workerLine } from '../inbox.ts'
+import { liveWorkers, workerLine } from '../../worker-life.ts'
 
 interface Options {
   by?: string
@@ -95,7 +95,11 @@ function readFate(text: string): Said {
   if (json[1] === undefined || json[1] === '') {
     throw usageError(`--call ${name}=happened needs its result: '${name}=happened:{"id": "m1"}'`)
   }
-  return [name, { happened: parseJson(`--call ${name}=happened`, json[1]) }]
+  const words = (example: string) => {
+    const quote = example.slice(0, 1)
+    return `--call ${quote}${name}=happened:${example.slice(1, -1)}${quote}`
+  }
+  return [name, { happened: parseJson(`--call ${name}=happened`, json[1], words) }]
 }
 
 async function fatesOf(

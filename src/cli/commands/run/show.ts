@@ -95,9 +95,7 @@ async function look(
     calls: await tailOf(cli, 'call', calls, { countMax: of.callCount }),
     decisions: await store.listDecisions(run),
     events:
-      of.eventCount === 0
-        ? null
-        : await tailOf(cli, 'event', events, { countMax: of.eventCount }),
+      of.eventCount === 0 ? null : await tailOf(cli, 'event', events, { countMax: of.eventCount }),
   }
 }
 

@@ -10,7 +10,7 @@ import { exitCodes } from '../../report.ts'
 import { wrap } from '../../text.ts'
 import { waitFor } from '../../wait.ts'
 import { runJson } from '../../wire.ts'
-import { liveWorkers, workerLine } from '../inbox.ts'
+import { liveWorkers, workerLine } from '../../worker-life.ts'
 
 interface Options {
   by?: string
@@ -72,7 +72,7 @@ that was done is undone. Items of the run are closed.
 Examples:
   counterfoil run cancel acme-1 --reason 'ordered twice'
   counterfoil run cancel acme-1 --wait       until it is really cancelled`,
-    needed: (run) => run.stop?.to !== 'cancelled',
+    needed: (run) => run.state !== 'cancelled' && run.stop?.to !== 'cancelled',
     done: (run) => run.state === 'cancelled',
     over: (run) => isEnded(run.state),
   },
@@ -99,13 +99,15 @@ async function stopRun(cli: Cli, what: Stopping, runId: string, options: Options
   await withStore(cli, async (cf) => {
     const before = await findRun(cli, cf, runId)
     const changed = kinds[what].needed(before)
-    await cf.run(runId)[what]({ by, reason })
+    // Said again after it has come about, it is no failure: a script may not know.
+    if (changed || !kinds[what].done(before)) await cf.run(runId)[what]({ by, reason })
     const after = await (options.wait === true
       ? waitUntil(cli, cf, what, runId)
       : findRun(cli, cf, runId))
     const done = kinds[what].done(after)
     cli.out.data({ run: runJson(after), asked: what, changed, done })
-    cli.out.text(...wordsFor(cli, what, { before, after, changed }))
+    const waited = options.wait === true
+    cli.out.text(...wordsFor(cli, what, { before, after, changed, waited }))
     const more = await workerWords(cf, after)
     if (more !== null) cli.out.text(...wrap(more, cli.out.width))
     if (options.wait === true && !done) process.exitCode ??= exitCodes.failure
@@ -115,10 +117,10 @@ async function stopRun(cli: Cli, what: Stopping, runId: string, options: Options
 async function waitUntil(cli: Cli, cf: Counterfoil, what: Stopping, runId: string): Promise<Run> {
   const look = async () => {
     const run = await findRun(cli, cf, runId)
-    const who = run.workerId === null ? 'a worker' : `worker ${run.workerId}`
-    const words = what === 'resume' ? 'take it' : 'finish what is under way'
-    cli.progress.say(`run ${runId} is ${run.state}; waiting for ${who} to ${words}`)
-    return kinds[what].over(run) ? run : null
+    if (kinds[what].over(run)) return run
+    const held = run.workerId === null ? '' : `, in worker ${run.workerId}`
+    cli.progress.say(`waiting ${kinds[what].wait}: run ${runId} is ${run.state}${held}`)
+    return null
   }
   const over = await waitFor(cli, `waiting for run ${runId}`, look)
   return over ?? findRun(cli, cf, runId)
@@ -128,14 +130,16 @@ interface Course {
   readonly before: Run
   readonly after: Run
   readonly changed: boolean
+  readonly waited: boolean
 }
 
-function wordsFor(cli: Cli, what: Stopping, { before, after, changed }: Course): string[] {
+function wordsFor(cli: Cli, what: Stopping, course: Course): string[] {
+  const { before, after, changed, waited } = course
   const { runId, state, stop } = after
   const to = what === 'pause' ? 'paused' : 'cancelled'
   const lines = (text: string) => wrap(text, cli.out.width)
   const wanted = what === 'resume' ? 'resume' : to
-  if (!changed && kinds[what].done(after)) {
+  if (!changed && kinds[what].done(before)) {
     const why = what === 'resume' ? 'there is nothing to resume' : 'already'
     const comma = what === 'resume' ? `: ${why}, and` : ` ${why};`
     return lines(`Run ${runId} is ${state}${comma} nothing was changed.`)
@@ -144,10 +148,9 @@ function wordsFor(cli: Cli, what: Stopping, { before, after, changed }: Course):
     const rather = stop.to === wanted ? '' : ` It was asked by ${stop.by} to be ${stop.to}.`
     const who = after.workerId === null ? 'whoever takes it next' : `worker ${after.workerId}`
     const asked = changed ? 'Asked' : `Asked already, by ${stop.by}`
-    return lines(
-      `${asked}: ${who} finishes what is under way, and then run ${runId} is ${stop.to}.${rather} ` +
-        `--wait waits for it.`,
-    )
+    const wait = waited ? 'The wish stands, though nobody waits here.' : '--wait waits for it.'
+    const text = `${asked}: ${who} finishes what is under way, and then run ${runId} is ${stop.to}.`
+    return lines(`${text}${rather} ${wait}`)
   }
   if (what === 'resume') {
     const held = before.state === 'paused' ? 'goes on' : 'goes on: the pause was taken back'

@@ -1,0 +1,99 @@
+// counterfoil worker dead
+import { hostname } from 'node:os'
+import type { Command } from 'commander'
+import { CounterfoilError } from '../../../model/errors.ts'
+import type { Counterfoil } from '../../../open.ts'
+import { bootId } from '../../../store/boot.ts'
+import type { WorkerRow } from '../../../store/store.ts'
+import { proofOfDeath } from '../../../worker/liveness.ts'
+import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
+import { wrap } from '../../text.ts'
+import { nearest } from '../../usage.ts'
+import { workerJson } from '../../wire-worker.ts'
+import { socketAnswers } from '../../worker-life.ts'
+
+interface Options {
+  by?: string
+  reason?: string
+  force?: boolean
+}
+
+const help = `
+The death of a worker on this machine is found without help. Of one elsewhere
+nobody can know it but whoever runs it: an orchestrator that removed its node, or
+a person who switched it off. This states it, on record, under their name.
+
+From then on its runs are taken over at once, and its calls count as ended: after
+their quiet time it may be said of them that they did not happen. So a wrong word
+here can make an unsafe call be sent twice. A worker of this machine whose socket
+answers is alive, and is refused; --force overrides that, on record: the worker
+then loses its runs, and what it has sent may still arrive.
+
+Example:
+  counterfoil worker dead w_0mb3x9… --by k8s --reason 'pod agents-3 was deleted'`
+
+export function addWorkerDead(worker: Command): void {
+  const command = worker
+    .command('dead <worker>')
+    .description('state that a worker is dead, so that its runs can go on')
+    .option('--by <name>', 'who states it (the user of this machine)')
+    .option('--reason <text>', 'how it is known; required, and kept on record')
+    .option('--force', 'although its socket answers on this machine')
+    .addHelpText('after', help)
+    .action((id: string, options: Options) => declare(cliOf(command), id, options))
+  addGlobals(command)
+}
+
+async function declare(cli: Cli, workerId: string, options: Options): Promise<void> {
+  const by = userName(options.by)
+  const reason = reasonOf('worker dead', options.reason)
+  await withStore(cli, async (cf) => {
+    const row = await find(cf, workerId)
+    const changed = row.diedAt === null
+    if (changed) await cf.store.declareDead(row.workerId, await proofFor(row, by, reason, options))
+    const after = await find(cf, row.workerId)
+    cli.out.data({ worker: workerJson(after, []), changed })
+    const text = changed
+      ? `Worker ${row.workerId} is on record as dead: ${after.deathProof}.`
+      : `Worker ${row.workerId} is on record as dead already: ${after.deathProof}. Nothing was ` +
+        'changed.'
+    cli.out.text(...wrap(text, cli.out.width))
+  })
+}
+
+/** By its whole id: a word of this weight is about one worker and no other. */
+async function find(cf: Counterfoil, workerId: string): Promise<WorkerRow> {
+  const rows = await cf.store.workers()
+  const exact = rows.find((row) => row.workerId === workerId)
+  if (exact) return exact
+  const near = nearest(
+    workerId,
+    rows.map((row) => row.workerId),
+  )
+  const meant =
+    near === null ? '`counterfoil worker list --all` lists them' : `did you mean ${near}?`
+  const message = `there is no worker ${workerId} on this store; ${meant}`
+  throw new CounterfoilError('WORKER_NOT_FOUND', message, { details: { workerId } })
+}
+
+async function proofFor(
+  row: WorkerRow,
+  by: string,
+  reason: string,
+  { force }: Options,
+): Promise<string> {
+  const said = `stated by ${by}: ${reason}`
+  if (row.host !== hostname()) return said
+  // What can be seen here says more than anybody's word.
+  const seen = await proofOfDeath(row, bootId())
+  if (seen !== null) return `${seen}; ${said}`
+  if (!(await socketAnswers(row))) return said
+  if (force === true) return `${said}, although its socket answered`
+  throw new CounterfoilError(
+    'WORKER_ALIVE',
+    `worker ${row.workerId} is alive: pid ${row.pid} on this machine answers on its socket. Stop ` +
+      `it (kill ${row.pid}), and it is found dead by itself; or state it with --force, which is ` +
+      'kept on record',
+    { details: { workerId: row.workerId, pid: row.pid } },
+  )
+}

@@ -1,0 +1,41 @@
+// Whether workers live, as far as this machine can tell.
+import { connect } from 'node:net'
+import type { Counterfoil } from '../open.ts'
+import type { WorkerRow } from '../store/store.ts'
+import { plural } from './text.ts'
+
+/** `silent`: its lease has ended, and nothing proves that it is dead. */
+export type Life = 'alive' | 'silent' | 'stopped' | 'dead'
+
+export function lifeOf({ diedAt, stoppedAt, expired }: WorkerRow): Life {
+  if (diedAt !== null) return 'dead'
+  if (stoppedAt !== null) return 'stopped'
+  return expired ? 'silent' : 'alive'
+}
+
+/** Whether somebody is there to carry a run on. */
+export async function liveWorkers(cf: Counterfoil): Promise<number> {
+  return (await cf.store.workers()).filter((row) => lifeOf(row) === 'alive').length
+}
+
+export function workerLine(count: number): string {
+  if (count > 0) return `${plural(count, 'worker')} on this store will carry the run on.`
+  return 'No worker is on this store now: the run goes on as soon as one starts (counterfoil dev).'
+}
+
+const answerMs = 1_000
+
+/** Somebody listens on its socket: only the process that made it can. */
+export function socketAnswers({ socketPath }: WorkerRow): Promise<boolean> {
+  if (socketPath === null) return Promise.resolve(false)
+  return new Promise((resolve) => {
+    const socket = connect(socketPath)
+    const end = (answers: boolean) => {
+      socket.destroy()
+      resolve(answers)
+    }
+    socket.once('connect', () => end(true))
+    socket.once('error', () => end(false))
+    socket.setTimeout(answerMs, () => end(false))
+  })
+}

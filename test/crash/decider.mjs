@@ -1,0 +1,54 @@
+// A server's part beside the workers: lists what waits, decides it truthfully and never too early,
+// and now and then pauses, resumes or cancels a run. Until it is told to stop.
+// decider.mjs <store file> <upstream log> <seed> <how often a run is stopped, 0 to 1>
+import { readFileSync } from 'node:fs'
+import { isCounterfoilError, open } from 'counterfoil'
+import { answerTo } from './truth.mjs'
+
+const [, , file = '', log = '', seed = '1', stopping = '0'] = process.argv
+let state = Number(seed)
+let over = false
+let decided = 0
+process.once('SIGTERM', () => {
+  over = true
+})
+
+function random() {
+  state = (state * 48_271) % 2_147_483_647
+  return state / 2_147_483_647
+}
+
+function effects() {
+  const lines = readFileSync(log, 'utf8').split('\n')
+  // The last line may be half written.
+  return lines.slice(0, -1).map((line) => JSON.parse(line))
+}
+
+// What another process of the site may have done a moment before.
+const expected = ['DECISION_TOO_EARLY', 'ITEM_CLOSED', 'ITEM_CHANGED', 'RUN_ENDED']
+const ordinary = (/** @type {unknown} */ error) => {
+  const known = [...expected, 'RUN_NOT_PAUSED'].some((code) => isCounterfoilError(error, code))
+  if (!known) throw error
+}
+
+const cf = await open({ store: `sqlite:${file}` })
+process.stdout.write('working\n')
+while (!over) {
+  for (const item of (await cf.inbox.list({ countMax: 500 })).items) {
+    // The look comes first, and counts from its own time (I5).
+    const lookedAt = Date.now()
+    const said = answerTo(item, effects())
+    const { itemId, version } = item
+    const by = { by: 'decider', reason: 'asked the upstream', version, lookedAt }
+    await cf.inbox.decide(itemId, { ...said, ...by }).then(() => decided++, ordinary)
+  }
+  for (const { runId } of (await cf.store.listRuns({ namespace: 'default', countMax: 500 }))
+    .items) {
+    if (random() >= Number(stopping)) continue
+    const wish = random() < 0.03 ? 'cancel' : random() < 0.5 ? 'pause' : 'resume'
+    await cf.run(runId)[wish]({ by: 'decider' }).catch(ordinary)
+  }
+  await new Promise((resolve) => setTimeout(resolve, 20))
+}
+await cf.close()
+process.stdout.write(JSON.stringify({ decided }))

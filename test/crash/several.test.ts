@@ -1,0 +1,143 @@
+// Several processes on one file at once: two workers, one that lists and decides as a server would,
+// a foreign runtime with scopes, and the command line; all of them killed at random moments.
+import { expect, test } from 'vitest'
+import { seeded } from '../sim/clock.ts'
+import { compare, type Effect, type Exit, faults, runOf, Site, script } from './driver.ts'
+import { effectsOf } from './truth.mjs'
+
+const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 10)
+const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+const cli = script('../../dist/cli/main.js')
+
+/** A process that is started again whenever it ends, until the site is still. */
+class Post {
+  readonly exits: Exit[] = []
+  private readonly start: () => ReturnType<Site['spawn']>
+  private current: ReturnType<Site['spawn']> | null = null
+  private over = false
+  readonly done: Promise<void>
+
+  constructor(start: () => ReturnType<Site['spawn']>) {
+    this.start = start
+    this.done = this.run()
+  }
+
+  private async run(): Promise<void> {
+    while (!this.over) {
+      this.current = this.start()
+      this.exits.push(await this.current.exit)
+    }
+  }
+
+  kill(): void {
+    this.current?.child.kill('SIGKILL')
+  }
+
+  /** Ends of itself: in order, if it was told to. */
+  async stop(): Promise<void> {
+    this.over = true
+    this.current?.child.kill('SIGTERM')
+    await this.done
+  }
+}
+
+const of = (effects: readonly Effect[], runId: string) =>
+  effects.filter((effect) => runOf(effect) === runId)
+
+function commands(random: () => number, runIds: readonly string[], store: string): string[] {
+  const runId = runIds[Math.floor(random() * runIds.length)] ?? ''
+  const all = [['runs', '--limit', '200'], ['inbox'], ['run', 'show', runId], ['run', 'show', 't0']]
+  const chosen = all[Math.floor(random() * all.length)] ?? ['runs']
+  return [...chosen, '--store', `sqlite:${store}`, '--json']
+}
+
+test('B8, D2, C5 two workers, a server, a host and a command line on one file, under kills', async () => {
+  const random = seeded(seed)
+  const site = await Site.open(8)
+  const runIds = Array.from({ length: 20 + killsWanted }, (_, i) => `r${i}`)
+  const threads = Array.from({ length: 4 + killsWanted / 2 }, (_, i) => `t${i}`)
+  // The store and its runs are there before anybody looks.
+  const first = site.worker('worker.mjs', 0, runIds.join(','), 'agent', 'ever')
+  await new Promise((resolve) => first.child.stdout?.once('data', resolve))
+  first.child.kill('SIGKILL')
+  await first.exit
+
+  const server = () =>
+    site.spawn(script('decider.mjs'), [site.db, site.log, String(1 + random() * 1e6), '0.02'])
+  const posts = [
+    new Post(() => site.worker('worker.mjs', 0, runIds.join(','), 'agent', 'ever')),
+    new Post(() => site.worker('worker.mjs', 0, runIds.join(','), 'agent', 'ever')),
+    new Post(server),
+    new Post(() => site.worker('host.mjs', 0, threads.join(','))),
+    new Post(() => site.spawn(cli, commands(random, runIds, site.db))),
+  ]
+  for (let kills = 0; kills < killsWanted; kills++) {
+    await new Promise((resolve) => setTimeout(resolve, 150 + random() * 500))
+    posts[Math.floor(random() * posts.length)]?.kill()
+  }
+  await Promise.all(posts.map((post) => post.stop()))
+  const exits = posts.flatMap((post) => post.exits)
+  // A death is one of ours; whoever was not killed has met no error, nor told of any.
+  const failed = exits.filter(({ code, signal }) => code !== 0 && signal === null)
+  expect(failed).toEqual([])
+  const killed = exits.filter(({ signal }) => signal === 'SIGKILL').length
+  expect(exits.map(({ error }) => error).filter((error) => error !== '')).toEqual([])
+
+  const ended = (await site.states(runIds)).filter((state) => state === 'completed').length
+  const commandsDone = posts[4]?.exits.filter(({ code }) => code === 0).length ?? 0
+
+  // In peace: everything that was not cancelled comes to its end.
+  const cancelled = await settle(site, runIds, threads)
+  const effects = site.effects()
+  const bad = [...runIds, ...threads].flatMap((runId) => {
+    const reference = threads.includes(runId) ? expected(runId) : effectsOf(runId)
+    const mine = of(effects, runId)
+    if (!cancelled.includes(runId)) return faults(mine, reference)
+    return compare(mine, reference).twice.map((key) => `TWICE ${key}`)
+  })
+  const decided = await site.with((cf) => cf.inbox.list({ state: 'decided', countMax: 500 }))
+  const doubts = decided.items.filter((item) => item.kind === 'doubt').length
+  const figures = { seed, killed, processes: exits.length, commandsDone, ended, doubts }
+  const all = { runs: runIds.length, threads: threads.length, cancelled: cancelled.length }
+  console.log(`several processes: ${JSON.stringify({ ...figures, ...all })}`)
+  expect([...bad, ...(await site.findings())]).toEqual([])
+  expect(killed).toBeGreaterThan(killsWanted / 3)
+  expect(commandsDone).toBeGreaterThan(0)
+  expect(doubts).toBeGreaterThan(0)
+  await site.close()
+}, 1_200_000)
+
+/** The effects of an uninterrupted thread of host.mjs. */
+function expected(to: string): Pick<Effect, 'tool' | 'input'>[] {
+  return [0, 1, 2].flatMap((n) => [
+    { tool: 'mail', input: { to, subject: `step ${n}` } },
+    { tool: 'mail', input: { to, subject: `step ${n}, copy` } },
+    { tool: 'charge', input: { to, n } },
+    { tool: 'fetched', input: { to, n } },
+  ])
+}
+
+async function settle(
+  site: Site,
+  runIds: readonly string[],
+  threads: readonly string[],
+): Promise<string[]> {
+  const all = [...runIds, ...threads]
+  for (let round = 0; round < 20; round++) {
+    const states = new Map<string, string>()
+    for (const [i, state] of (await site.states(all)).entries()) states.set(all[i] ?? '', state)
+    const cancelled = all.filter((id) => states.get(id) === 'cancelled')
+    const open = (id: string) => !cancelled.includes(id)
+    if (runIds.filter(open).every((id) => states.get(id) === 'completed') && round > 0) {
+      return cancelled
+    }
+    await site.with(async (cf) => {
+      for (const id of all.filter((each) => states.get(each) === 'paused'))
+        await cf.run(id).resume()
+    })
+    await site.decideAll()
+    await site.finish(runIds.filter(open), 'agent')
+    await site.finishHost(threads.filter(open))
+  }
+  throw new Error('the site does not come to rest')
+}

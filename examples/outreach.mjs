@@ -181,10 +181,8 @@ function show({ itemId, title }) {
   if (shown.has(itemId)) return
   shown.add(itemId)
   say(`${title} Decide it from another terminal; this one goes on by itself:`)
-  for (const outcome of ['approve', 'reject']) {
-    const rest = `--reason '…' --yes --store ${store}`
-    console.log(`  npx counterfoil decide ${itemId} ${outcome} ${rest}`)
-  }
+  console.log(`  npx counterfoil approve ${itemId} --yes --store ${store}`)
+  console.log(`  npx counterfoil reject ${itemId} --reason '…' --yes --store ${store}`)
 }
 
 /** @param {string} what */

@@ -146,7 +146,7 @@ describe('the outreach', () => {
     const decided = new Set<string>()
     for (let round = 0; round < 3; round++) {
       const seen = [...decided].map((id) => `(?!${id})`).join('')
-      const pattern = new RegExp(`npx counterfoil (decide ${seen}(\\S+) reject .*)`)
+      const pattern = new RegExp(`npx counterfoil (reject ${seen}(\\S+) .*)`)
       const [, words = '', item = ''] = await running.says(pattern)
       decided.add(item)
       const args = words.replace("'…'", 'no').split(' ')

@@ -6,6 +6,7 @@ import { type Preview, previewRun } from '../src/client/preview.ts'
 import { type FailedCall, failedCalls, type RetryRequest, retryRun } from '../src/client/retry.ts'
 import { startRun } from '../src/client/start.ts'
 import { askFor, type Stopping, type Wish } from '../src/client/stop.ts'
+import { verifyLedger } from '../src/client/verify.ts'
 import { Committer } from '../src/engine/committer.ts'
 import { type Engine, type Execution, execute } from '../src/engine/execute.ts'
 import { RateLimits } from '../src/engine/rate-limit.ts'
@@ -200,6 +201,12 @@ export class Lab {
     const run = await this.store.getRun(ref)
     if (run === null) throw new Error('there is no run')
     return run
+  }
+
+  /** What the ledger's own check finds wrong. */
+  async findings(): Promise<string[]> {
+    const { findings } = await verifyLedger(this.store, { namespace: ref.namespace })
+    return findings.map((each) => `${each.kind} ${each.subject}: ${each.message}`)
   }
 
   /** What a worker does on its rounds. */

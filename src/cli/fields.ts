@@ -1,6 +1,6 @@
 // `name      text`, the text wrapped under itself; JSON as it reads best.
 import type { Cli } from './cli.ts'
-import { clean, clip, widthOf, wrap } from './text.ts'
+import { clean, clip, fits, wrap } from './text.ts'
 
 export const fieldIndent = 11
 const jsonLineMax = 20
@@ -32,12 +32,12 @@ export function jsonField(
 ): string[] {
   const width = cli.out.width - fieldIndent - margin
   const short = JSON.stringify(value ?? null)
-  const text = widthOf(clean(short)) <= width ? short : JSON.stringify(value, null, 2)
+  const text = fits(clean(short), width) ? short : JSON.stringify(value, null, 2)
   const lines = text.split('\n').map(clean)
   const shown = wrapped
     ? lines.flatMap((line) => wrapJson(line, width))
     : lines.map((line) => clip(line, width))
-  const clipped = !wrapped && lines.some((line) => widthOf(line) > width)
+  const clipped = !wrapped && lines.some((line) => !fits(line, width))
   const cut = shown.length > lineMax
   const note = cut || clipped ? ['(cut; --json shows all of it)'] : []
   return labelled(cli, name, [...shown.slice(0, lineMax), ...note], margin)

@@ -22,7 +22,7 @@ export function renderTable(
   rows: readonly (readonly (Cell | string)[])[],
   options: { width: number; paintHead?: (text: string) => string },
 ): string[] {
-  const cells = rows.map((row) => row.map(cellOf))
+  const cells = rows.map((row) => row.map((cell) => cellOf(cell, options.width)))
   const widths = widthsFor(columns, cells, options.width)
   const cut = (text: string, index: number) =>
     clip(text, widths[index] ?? 0, columns[index]?.keep ?? 'start')
@@ -39,8 +39,14 @@ export function renderTable(
   return [line(columns.map(({ head }) => ({ text: head, paint: paintHead }))), ...cells.map(line)]
 }
 
-function cellOf(cell: Cell | string): Cell {
-  return typeof cell === 'string' ? { text: clean(cell) } : { ...cell, text: clean(cell.text) }
+/** No cell needs more than the whole width: a value of megabytes is not to be measured. */
+function cellOf(cell: Cell | string, width: number): Cell {
+  const { text, ...rest } = typeof cell === 'string' ? { text: cell } : cell
+  return { ...rest, text: firstColumns(clean(text), width) }
+}
+
+function firstColumns(text: string, width: number): string {
+  return text.length <= width * 4 ? text : clip(text, width * 2)
 }
 
 function widthsFor(

@@ -34,14 +34,29 @@ export function widthOf(text: string): number {
   return width
 }
 
+// More code units than any text of a column that is worth its room: what lies beyond them need not be
+// looked at. A value of megabytes that is to be cut to a line would else be taken apart as a whole.
+const unitsPerColumn = 32
+
+/** Whether it needs no more columns than these. */
+export function fits(text: string, width: number): boolean {
+  return text.length <= width * unitsPerColumn && widthOf(text) <= width
+}
+
+function partsOf(text: string): string[] {
+  return [...segments.segment(text)].map(({ segment }) => segment)
+}
+
 /** Cut to `width` columns; an id keeps its two ends, a sentence its beginning. */
 export function clip(text: string, width: number, keep: 'ends' | 'start' = 'start'): string {
-  if (widthOf(text) <= width) return text
+  if (fits(text, width)) return text
   if (width <= 1) return '…'.slice(0, width)
-  const parts = [...segments.segment(text)].map(({ segment }) => segment)
-  if (keep === 'start') return `${take(parts, width - 1)}…`
+  const room = width * unitsPerColumn
+  const start = partsOf(text.slice(0, room))
+  if (keep === 'start') return `${take(start, width - 1)}…`
   const head = Math.ceil((width - 1) / 2)
-  return `${take(parts, head)}…${take(parts.reverse(), width - 1 - head, true)}`
+  const end = partsOf(text.slice(-room)).reverse()
+  return `${take(start, head)}…${take(end, width - 1 - head, true)}`
 }
 
 function take(parts: readonly string[], width: number, backwards = false): string {
@@ -58,15 +73,14 @@ export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
   for (let word of text.split(' ')) {
-    if (line !== '' && widthOf(line) + 1 + widthOf(word) > width) {
+    if (line !== '' && (!fits(word, width) || widthOf(line) + 1 + widthOf(word) > width)) {
       lines.push(line)
       line = ''
     }
-    while (line === '' && widthOf(word) > width) {
-      const head = take(
-        [...segments.segment(word)].map(({ segment }) => segment),
-        width,
-      )
+    while (line === '' && !fits(word, width)) {
+      const parts = partsOf(word.slice(0, width * unitsPerColumn))
+      // Never nothing, or there would be no end to it.
+      const head = take(parts, width) || (parts[0] ?? word)
       lines.push(head)
       word = word.slice(head.length)
     }

@@ -22,7 +22,10 @@ export async function inspectCheckpoint(
   if (known === undefined) throw notFound(run, visit, rows)
   const loaded = await store.loadCheckpoints(run, run.generation, visit)
   const read = readChain(loaded, expected(run, visit))
-  const chain = loaded.map(sized)
+  const chain = loaded.map((one) => {
+    const row = rows.find((each) => each.generation === one.generation && each.visit === one.visit)
+    return sized(one, row?.bodyDigest ?? null)
+  })
   return { row: chain.find((row) => row.visit === visit) ?? known, chain, read }
 }
 
@@ -54,9 +57,9 @@ function expected(run: Run, visit: number) {
   return visit === run.visit ? { ...place, node } : place
 }
 
-/** With the size of the body wherever it lies. */
-function sized({ bodyJson, ...row }: Checkpoint): CheckpointRow {
-  return { ...row, bytes: Buffer.byteLength(bodyJson) }
+/** With the size of the body wherever it lies; a body that was read no longer says that. */
+function sized({ bodyJson, ...row }: Checkpoint, bodyDigest: string | null): CheckpointRow {
+  return { ...row, bodyDigest, bytes: Buffer.byteLength(bodyJson) }
 }
 
 function notFound(run: Run, visit: number, rows: readonly CheckpointRow[]): CounterfoilError {

@@ -3,9 +3,9 @@
 import type { Clock } from '../clock.ts'
 import type { Graph } from '../model/graph.ts'
 import {
-  type Attempt,
   type CallRecord,
   callKeyOfAttempt,
+  type Decision,
   isAsked,
   isHeld,
   keyOf,
@@ -54,7 +54,9 @@ export async function previewRun(
   const now = await store.load(ref)
   if (now === null) return null
   const graph = graphs.get(`${now.run.graph}@${now.run.version}`) ?? null
-  const calls = now.records.map((record) => previewOf(now, record, graph, clock.now()))
+  const calls = now.records
+    .filter((record) => !isReplaced(now, record))
+    .map((record) => previewOf(now, record, graph, clock.now()))
   const count = (...actions: PreviewAction[]) =>
     calls.filter((call) => actions.includes(call.action)).length
   return {
@@ -75,18 +77,20 @@ function previewOf(
 ): PreviewCall {
   const tool = graph?.tools.get(record.tool)
   const replayClass = tool ? stricter(record.replayClass, tool.replayClass) : record.replayClass
-  const decision = now.decisions.findLast(
-    (row) => row.subject !== null && keyOf(row.subject) === keyOf(record) && isOpen(row),
-  )
-  const final = record.status === 'committed' || record.status === 'failed'
-  const decided = decision !== undefined && !final
+  const { tool: name, nth, attempt } = record
+  const call = { tool: name, nth, replayClass, status: record.status, attempt }
+  const decision = decisionAbout(now, record)
+  const unknown = unknownAttempts(now, record)
+  if (decision === null && isLearnt(now, record, unknown)) {
+    return { ...call, action: 'replay', why: 'what was learnt late answers' }
+  }
   const said = verdict({
     replayClass,
-    decided,
+    decided: decision !== null,
     record: {
-      status: record.status,
+      status: record.status === 'in_doubt' && unknown === 0 ? 'pending' : record.status,
       verifies: record.verifies,
-      unknownAttempts: unknownAttempts(now.attempts, record),
+      unknownAttempts: unknown,
       keyWindow: record.expiresAt === null || at < record.expiresAt ? 'open' : 'closed',
       callback: isAsked(record.tool) || isHeld(record) ? 'open' : 'none',
     },
@@ -95,9 +99,7 @@ function previewOf(
     unresolved: false,
     probe: tool?.rules.probe ? 'unasked' : 'none',
   })
-  const { tool: name, nth, status, attempt } = record
-  const call = { tool: name, nth, replayClass, status, attempt }
-  if (said.do === 'obey' && allows.includes(decision?.outcome ?? 'fail') && !isAsked(name)) {
+  if (decision && allows.includes(decision.outcome) && !isAsked(name)) {
     return { ...call, action: 'rerun', why: 'a person has allowed one send' }
   }
   return { ...call, ...inWords(said) }
@@ -105,18 +107,79 @@ function previewOf(
 
 const allows: readonly Outcome[] = ['did_not_happen', 'send', 'approve', 'edit']
 
-function isOpen(decision: Loaded['decisions'][number]): boolean {
-  return decision.verifies && decision.usedBy === null && decision.voidedAt === null
+function isFinal({ status }: CallRecord): boolean {
+  return status === 'committed' || status === 'failed'
 }
 
-function unknownAttempts(attempts: readonly Sealed<Attempt>[], record: CallRecord): number {
+/** A failed call that was sent again has a record of its own since: this one is nobody's. */
+function isReplaced({ decisions }: Loaded, record: CallRecord): boolean {
+  return decisions.some(
+    (row) => row.reason === 'failed' && row.usedBy !== null && isAbout(row, record),
+  )
+}
+
+function isAbout({ subject }: Decision, record: CallRecord): boolean {
+  return subject !== null && keyOf(subject) === keyOf(record)
+}
+
+/** What a person said about this call, if it is still to be obeyed. */
+function decisionAbout(now: Loaded, record: Sealed<CallRecord>): Decision | null {
+  const open = now.decisions.filter(
+    (row) => row.verifies && row.usedBy === null && row.voidedAt === null,
+  )
+  const mine = open.findLast((row) => {
+    if (row.reason === 'failed') return isAbout(row, record) && !voids(now, record, row)
+    if (isFinal(record)) return false
+    if (row.outcome === 'use_record') return givesRecord(row, record)
+    return isAbout(row, record) && row.reason !== 'drift'
+  })
+  // Asked anew since, or about a row that was altered: then it does not count.
+  if (mine === undefined || (mine.kind === 'approval' && isAsking(now, record))) return null
+  return allows.includes(mine.outcome) && !record.verifies ? null : mine
+}
+
+/** Evidence that it had landed voids a send that was not used (I11). */
+function voids({ attempts }: Loaded, record: CallRecord, { outcome }: Decision): boolean {
+  const own = attempts.filter((row) => callKeyOfAttempt(row.attemptId) === keyOf(record))
+  return outcome === 'send' && own.some((row) => row.outcome === 'landed')
+}
+
+function givesRecord({ record: given, resultJson }: Decision, record: CallRecord): boolean {
+  return given !== null && resultJson !== null && keyOf(given) === keyOf(record)
+}
+
+function isAsking({ items }: Loaded, record: CallRecord): boolean {
+  return items.some(
+    ({ kind, state, body: { subject } }) =>
+      kind === 'approval' && state === 'open' && subject && keyOf(subject) === keyOf(record),
+  )
+}
+
+/** Whether late evidence settles the call: it landed, or every attempt is certain not to have. */
+function isLearnt({ evidence }: Loaded, record: Sealed<CallRecord>, unknown: number): boolean {
+  if (isFinal(record) || !record.verifies) return false
+  return evidence.some(
+    (row) =>
+      row.verifies &&
+      callKeyOfAttempt(row.attemptId) === keyOf(record) &&
+      (row.outcome === 'landed' || (row.outcome === 'refused' && unknown === 0)),
+  )
+}
+
+/** Attempts whose outcome nobody knows; a grant that was used rules out those before it. */
+function unknownAttempts({ attempts, decisions }: Loaded, record: CallRecord): number {
+  const grants = decisions
+    .filter((row) => row.outcome === 'did_not_happen' && row.verifies && isAbout(row, record))
+    .map(({ usedBy }) => Number(usedBy?.slice(usedBy.lastIndexOf('/') + 1) ?? 0))
+  const first = Math.max(1, ...grants)
   const certain = attempts.filter(
     (row) =>
       callKeyOfAttempt(row.attemptId) === keyOf(record) &&
+      row.attempt >= first &&
       row.verifies &&
       (row.outcome === 'refused' || row.outcome === 'not_sent'),
   )
-  return Math.max(0, record.attempt - certain.length)
+  return Math.max(0, record.attempt - first + 1 - certain.length)
 }
 
 const words: Record<Verdict['do'], readonly [PreviewAction, string]> = {
@@ -144,6 +207,8 @@ function inWords(said: Verdict): { action: PreviewAction; why: string } {
 function notesOn({ run }: Loaded, graph: Graph | null): string[] {
   if (isEnded(run.state)) return [`the run is ${run.state}: nothing would happen`]
   const notes = []
+  if (run.state === 'paused') notes.push('the run is paused: nothing happens before it is resumed')
+  if (run.stop) notes.push(`it is to be ${run.stop.to}: whoever takes it does that first`)
   if (run.state === 'running') notes.push('pure calls in flight have no record yet: they run again')
   if (graph === null) {
     notes.push('the graph is not at hand: a tool that has a probe is asked before a person is')

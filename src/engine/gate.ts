@@ -213,7 +213,8 @@ export class Gate {
     // The failed record keeps its number: what is tried again has a record of its own.
     if (grant.reason === 'failed') call.renumber(occurrenceOf(grant.decisionId, 0))
     if (call.ask) return this.ask(call)
-    if (this.visit.policy && call.replayClass !== 'pure') return this.risk.consult(call)
+    if (call.replayClass === 'pure') return this.dispatch.pure(call)
+    if (this.visit.policy) return this.risk.consult(call)
     this.dispatch.attempt(call, grant)
   }
 

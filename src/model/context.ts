@@ -54,7 +54,8 @@ export interface Approval<D = unknown> {
   readonly message: DecisionMessage
 }
 
-export interface DecisionMessage {
+/** A type, and no interface: so it fits schemas of objects with further keys. */
+export type DecisionMessage = {
   readonly role: 'human'
   readonly kind: 'decision'
   readonly item: string

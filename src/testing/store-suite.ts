@@ -1,6 +1,7 @@
 // The conformance suite that every store passes (L5): an index of concerns. It takes the test API
 // as an argument, so that it runs under vitest, jest or anything that looks like them.
 import { amendConcern } from './store/amend.ts'
+import { checkpointConcern } from './store/checkpoints.ts'
 import { commitConcern } from './store/commit.ts'
 import { fenceConcern } from './store/fence.ts'
 import { createBench, type StoreUnderTest, type TestApi } from './store/fixtures.ts'
@@ -8,6 +9,7 @@ import { immutabilityConcern } from './store/immutability.ts'
 import { leaseConcern } from './store/lease.ts'
 import { listConcern } from './store/list.ts'
 import { loadConcern } from './store/load.ts'
+import { lookupConcern } from './store/lookup.ts'
 import { notifyConcern } from './store/notify.ts'
 import { startConcern } from './store/start.ts'
 import { survivalConcern } from './store/survival.ts'
@@ -18,12 +20,14 @@ export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): v
   api.describe(`${name} keeps the store contract (L5)`, () => {
     startConcern(bench)
     loadConcern(bench)
+    checkpointConcern(bench)
     commitConcern(bench)
     fenceConcern(bench)
     amendConcern(bench)
     leaseConcern(bench)
     immutabilityConcern(bench)
     listConcern(bench)
+    lookupConcern(bench)
     notifyConcern(bench)
     survivalConcern(bench)
   })

@@ -1,11 +1,11 @@
 // A server's part beside the workers: lists what waits, decides it truthfully and never too early,
 // and now and then pauses, resumes or cancels a run. Until it is told to stop.
-// decider.mjs <store file> <upstream log> <seed> <how often a run is stopped, 0 to 1>
+// decider.mjs <store file> <upstream log> <its port> <seed> <how often a run is stopped, 0 to 1>
 import { readFileSync } from 'node:fs'
 import { isCounterfoilError, open } from 'counterfoil'
 import { answerTo } from './truth.mjs'
 
-const [, , file = '', log = '', seed = '1', stopping = '0'] = process.argv
+const [, , file = '', log = '', port = '0', seed = '1', stopping = '0'] = process.argv
 let state = Number(seed)
 let over = false
 let decided = 0
@@ -18,7 +18,8 @@ function random() {
   return state / 2_147_483_647
 }
 
-function effects() {
+async function effects() {
+  await fetch(`http://127.0.0.1:${port}`)
   const lines = readFileSync(log, 'utf8').split('\n')
   // The last line may be half written.
   return lines.slice(0, -1).map((line) => JSON.parse(line))
@@ -34,10 +35,12 @@ const ordinary = (/** @type {unknown} */ error) => {
 const cf = await open({ store: `sqlite:${file}` })
 process.stdout.write('working\n')
 while (!over) {
-  for (const item of (await cf.inbox.list({ countMax: 500 })).items) {
-    // The look comes first, and counts from its own time (I5).
-    const lookedAt = Date.now()
-    const said = answerTo(item, effects())
+  const { items } = await cf.inbox.list({ countMax: 500 })
+  // The look comes before the words, and counts from its own time (I5).
+  const lookedAt = Date.now()
+  const known = await effects()
+  for (const item of items) {
+    const said = answerTo(item, known)
     const { itemId, version } = item
     const by = { by: 'decider', reason: 'asked the upstream', version, lookedAt }
     await cf.inbox.decide(itemId, { ...said, ...by }).then(() => decided++, ordinary)

@@ -60,8 +60,24 @@ export class Site {
   }
 
   effects(): Effect[] {
-    const lines = readFileSync(this.log, 'utf8').split('\n').filter(Boolean)
+    // The last line may be half written.
+    const lines = readFileSync(this.log, 'utf8').split('\n').slice(0, -1)
     return lines.map((line) => JSON.parse(line))
+  }
+
+  /**
+   * When so many more effects have happened, by the upstream's word: moments of the work, whatever
+   * the speed of the machine. Gives up when `until` is over.
+   */
+  async progress(count: number, until: Promise<unknown>): Promise<void> {
+    const from = this.effects().length
+    let over = false
+    void until.then(() => {
+      over = true
+    })
+    while (!over && this.effects().length < from + count) {
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
   }
 
   worker(
@@ -100,6 +116,7 @@ export class Site {
   /** Decides every open item by what the upstream knows, and by rule. */
   decideAll(): Promise<void> {
     return this.with(async (cf) => {
+      await fetch(`http://127.0.0.1:${this.port}`)
       const effects = this.effects()
       for (const item of (await cf.inbox.list()).items) {
         const said = answerTo(item, effects)

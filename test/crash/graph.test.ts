@@ -1,13 +1,14 @@
 // A graph with loops, dials, approvals and large values, killed at its failpoints and at random
 // moments, paused and resumed in between. `npm run failpoints` dies at every point, `npm run kills`
 // more often.
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { seeded } from '../sim/clock.ts'
 import { type Effect, faults, runOf, Site } from './driver.ts'
 import { effectsOf } from './truth.mjs'
 
 const everyPoint = process.env['COUNTERFOIL_FAILPOINT_PAIRS'] === 'all'
-const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 10)
+const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 16)
 const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 
 /** Works until the run waits; dies at the n-th failpoint counted over all of its processes. */
@@ -39,7 +40,7 @@ test('J1, C5 a graph dies at its failpoints: nothing twice, lost, or left unsaid
 
   const bad: string[] = []
   const found = { points: 0, kills: 0, doubts: 0, falseDoubts: 0 }
-  const step = everyPoint ? 1 : Math.ceil(hits / 9)
+  const step = everyPoint ? 1 : Math.ceil(hits / 5)
   for (let n = 1 + (seed % step); n <= hits; n += step) {
     const site = await Site.open()
     const { kills } = await workThrough(site, n)
@@ -66,12 +67,9 @@ test('C5, D2, D4 a graph under random SIGKILLs, pauses and resumes', async () =>
     for (let i = 0; i < 3; i++) runIds.push(`r${runIds.length}`)
     const live = runIds.slice(-12)
     const { child, exit } = site.worker('worker.mjs', 0, live.join(','), 'agent')
-    let timer: NodeJS.Timeout | undefined
-    const begun = new Promise<void>((resolve) => child.stdout?.once('data', () => resolve()))
-    const killed = begun.then(() => {
-      timer = setTimeout(() => child.kill('SIGKILL'), 20 + random() * 150)
-    })
-    await killed
+    const reached = site.progress(1 + Math.floor(random() * 12), exit)
+    const killed = reached.then(() => setTimeout(() => child.kill('SIGKILL'), random() * 10))
+    await once(child.stdout as NodeJS.ReadableStream, 'data')
     await site.with(async (cf) => {
       for (const runId of live) {
         if (random() > 0.3) continue
@@ -85,8 +83,8 @@ test('C5, D2, D4 a graph under random SIGKILLs, pauses and resumes', async () =>
           })
       }
     })
+    await killed
     const { signal, code, error } = await exit
-    clearTimeout(timer)
     if (signal === 'SIGKILL') kills++
     else if (code !== 0) throw new Error(`worker: ${code ?? signal}, ${error}`)
     await site.decideAll()

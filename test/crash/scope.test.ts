@@ -7,7 +7,7 @@ import { seeded } from '../sim/clock.ts'
 import { type Effect, faults, runOf, Site, script } from './driver.ts'
 
 const everyPoint = process.env['COUNTERFOIL_FAILPOINT_PAIRS'] === 'all'
-const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 20)
+const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 30)
 const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 
 const ids = { workflowId: 't1', nodeId: 'tools', checkpointId: 'first' }
@@ -33,7 +33,7 @@ test('J1, C5 a host dies at the failpoints of its scopes: nothing twice, lost, o
 
   const bad: string[] = []
   const found = { points: 0, kills: 0, doubts: 0, falseDoubts: 0 }
-  const step = everyPoint ? 1 : Math.ceil(hits / 7)
+  const step = everyPoint ? 1 : Math.ceil(hits / 5)
   for (let n = 1 + (seed % step); n <= hits; n += step) {
     const site = await Site.open()
     const { signal } = await site.worker('host.mjs', n, 't1').exit
@@ -58,9 +58,8 @@ test('C5, D2 a host with many threads under random SIGKILLs', async () => {
   for (let kills = 0; kills < killsWanted; ) {
     for (let i = 0; i < 3; i++) threads.push(`t${threads.length}`)
     const { child, exit } = site.worker('host.mjs', 0, threads.slice(-9).join(','))
-    child.stdout?.once('data', () => {
-      setTimeout(() => child.kill('SIGKILL'), 20 + random() * 200)
-    })
+    await site.progress(1 + Math.floor(random() * 12), exit)
+    setTimeout(() => child.kill('SIGKILL'), random() * 10)
     const { signal, code, error } = await exit
     if (signal === 'SIGKILL') kills++
     else if (code !== 0) throw new Error(`host: ${code ?? signal}, ${error}`)

@@ -1,5 +1,6 @@
 // The upstream, in a process of its own: counts effects in its own fsynced log. An unsafe effect
-// happens as often as it is asked for; a keyed one once for each key.
+// happens as often as it is asked for; a keyed one once for each key. A GET is answered when all that
+// had arrived before it is in the log.
 import { appendFileSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 
@@ -19,7 +20,11 @@ function effect(ask) {
   return result
 }
 
+// What a dead process has sent may still be on its way through the kernel and this event loop.
+const settleMs = 40
+
 const server = createServer((request, response) => {
+  if (request.method === 'GET') return setTimeout(() => response.end('{}'), settleMs)
   let body = ''
   request.on('data', (chunk) => {
     body += chunk

@@ -271,6 +271,7 @@ describe('C5 no resume asks again', () => {
       expect(send.sent.map((each) => each.input)).toEqual([item.body.data])
       expect(await lab.events('asked')).toHaveLength(1)
       expect((await lab.decisions()).filter((row) => row.kind === 'approval')).toHaveLength(1)
+      expect(await lab.findings()).toEqual([])
     })
     expect(points).toBeGreaterThan(10)
   })
@@ -394,6 +395,7 @@ describe('E1 several questions', () => {
       expect(await lab.process(repair, input)).toBe('ended')
       expect(await lab.output()).toEqual({ draft: 'draft 3', notes: ['too long', 'too short'] })
       expect(await lab.events('asked')).toHaveLength(3)
+      expect(await lab.findings()).toEqual([])
       const items = (await lab.inbox.list({ state: 'decided' })).items
       expect(new Set(items.map((each) => each.itemId)).size).toBe(3)
     })

@@ -124,6 +124,7 @@ describe.each(classes)('C10 a failed %s call', (replayClass) => {
       }
       expect(await lab.output()).toEqual(['before1', expect.stringMatching(/mail\d/), 'after1'])
       expect([before.sent.length, after.sent.length]).toEqual([1, 1])
+      expect(await lab.findings()).toEqual([])
       if (replayClass === 'unsafe_on_replay') expect(mail.sent).toHaveLength(2)
       if (replayClass === 'idempotent_with_key') {
         expect(new Set(mail.sent.map((each) => each.key))).toEqual(new Set(['key-mail']))
@@ -155,6 +156,7 @@ describe.each(classes)('C10 a failed %s call', (replayClass) => {
         await lab.decide(did ? { outcome: 'happened', result } : { outcome: 'did_not_happen' })
       }
       expect(await lab.output()).toEqual(['before1', 'seen', 'after1'])
+      expect(await lab.findings()).toEqual([])
       expect([before.sent.length, mail.sent.length, after.sent.length]).toEqual([1, 1, 1])
     })
   })
@@ -175,6 +177,7 @@ describe.each(classes)('C10 a failed %s call', (replayClass) => {
       await lab.process(flowing, null)
     }
     expect(await lab.output()).toEqual({ id: 'mail3' })
+    expect(await lab.findings()).toEqual([])
     expect(mail.sent).toHaveLength(3)
   })
 })
@@ -214,6 +217,7 @@ describe('C10 identical calls', () => {
         await lab.decide(did ? { outcome: 'happened', result } : { outcome: 'did_not_happen' })
       }
       expect(await lab.output()).toEqual(['mail3', 'mail2'])
+      expect(await lab.findings()).toEqual([])
       expect(mail.sent).toHaveLength(3)
     })
   })
@@ -290,6 +294,7 @@ describe('C10 calls that were failed without knowledge', () => {
     await lab.retry({ madeSure: true, calls: { 'mail#0': 'send' } })
     expect(await lab.process(flowing, null)).toBe('ended')
     expect(mail.sent).toHaveLength(3)
+    expect(await lab.findings()).toEqual([])
     expect(new Set(mail.sent.map((each) => each.key)).size).toBe(1)
   })
 
@@ -428,6 +433,7 @@ describe('C10 E1 the risk policy is asked about what is sent again', () => {
     expect(await lab.process(flowing, null, { policy })).toBe('ended')
     expect(await lab.state()).toBe('completed')
     expect(mail.sent).toHaveLength(1)
+    expect(await lab.findings()).toEqual([])
   })
 
   test('E1 C10 a call that the policy refused is refused again, unless it thinks otherwise', async () => {
@@ -444,6 +450,7 @@ describe('C10 E1 the risk policy is asked about what is sent again', () => {
     }
     expect(await lab.state()).toBe('completed')
     expect(mail.sent).toHaveLength(1)
+    expect(await lab.findings()).toEqual([])
   })
 
   test('E1 C10 held by a retry and killed at every event: one item, one send', async () => {

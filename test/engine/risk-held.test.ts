@@ -77,6 +77,7 @@ describe.each(classes)('%s held', (replayClass) => {
       const approvals = (await lab.decisions()).filter((row) => row.kind === 'approval')
       expect(approvals).toHaveLength(1)
       expect(approvals[0]?.usedBy).toMatch(/\/1$/)
+      expect(await lab.findings()).toEqual([])
     })
     expect(points).toBeGreaterThan(8)
   })
@@ -104,6 +105,7 @@ describe.each(classes)('%s held', (replayClass) => {
       expect(record).toMatchObject({ inputJson: '{"eur":3}', status: 'committed' })
       expect(record?.inputHash).toBe(sha256('{"eur":5}'))
       expect(await lab.records()).toHaveLength(1)
+      expect(await lab.findings()).toEqual([])
     })
   })
 
@@ -129,6 +131,7 @@ describe.each(classes)('%s held', (replayClass) => {
     await lab.decide({ outcome: 'edit', result: { eur: 20 } })
     expect(await lab.process(paying(pay), null, { policy })).toBe('ended')
     expect(pay.sent.map((each) => each.input)).toEqual([{ eur: 20 }])
+    expect(await lab.findings()).toEqual([])
   })
 
   test('E1 C5 reject: the call throws, it is recorded, and a replay throws the same', async () => {
@@ -153,6 +156,7 @@ describe.each(classes)('%s held', (replayClass) => {
     const failure = { kind: 'decided', code: 'reject' }
     expect(await lab.output()).toMatchObject(['CALL_FAILED', 'pay: no budget', failure])
     expect([pay.sent.length, mail.sent.length]).toEqual([0, 1])
+    expect(await lab.findings()).toEqual([])
     const record = (await lab.records()).find((row) => row.tool === 'pay')
     expect(record).toMatchObject({ status: 'failed', attempt: 0, unresolved: false })
   })

@@ -255,6 +255,7 @@ describe('E1 whom it is asked about', () => {
     await lab.decide({ outcome: 'retire_record' })
     expect(await lab.process(graph, null, { policy: holds })).toBe('ended')
     expect(pay.sent).toHaveLength(2)
+    expect(await lab.findings()).toEqual([])
   })
 
   test('E1 C3 a refusal of a call that a person sends after drift stands, and is replayed', async () => {
@@ -274,6 +275,7 @@ describe('E1 whom it is asked about', () => {
     expect(pay.sent).toHaveLength(1)
     const [send] = (await lab.decisions()).filter((row) => row.outcome === 'send')
     expect(send?.usedBy).toMatch(/\/0$/)
+    expect(await lab.findings()).toEqual([])
   })
 
   test('I7 a policy that takes its time holds up no pause, and lets nothing pass after it', async () => {

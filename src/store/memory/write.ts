@@ -1,6 +1,6 @@
 // Applies changes. Everything is checked before anything is written, so a refusal leaves no half.
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Attempt, CallRecord, Decision } from '../../model/records.ts'
+import type { Attempt, CallRecord, Decision, Evidence } from '../../model/records.ts'
 import { applyRunChange, checkChanges } from '../policy.ts'
 import type { Authority, Changes, Commit, CommitResult } from '../store.ts'
 import { checkpointKey, type Data, type RunData, recordKey, refKey } from './data.ts'
@@ -58,9 +58,7 @@ function checkImmutable(of: RunData, changes: Changes): void {
   }
   for (const row of changes.evidence ?? []) {
     const old = of.evidence.get(row.attemptId)
-    if (old && JSON.stringify({ ...old, seq: null }) !== JSON.stringify({ ...row, seq: null })) {
-      throw immutable(`evidence on ${row.attemptId}`)
-    }
+    if (old && !laterEvidence(old, row)) throw immutable(`evidence on ${row.attemptId}`)
   }
 }
 
@@ -78,6 +76,13 @@ function laterDecision(old: Decision, next: Decision): boolean {
   const moves = ['seq', 'usedBy', 'voidedAt'] as const
   const still = moves.every((key) => old[key] === null || old[key] === next[key])
   const bare = (d: Decision) => JSON.stringify({ ...d, seq: null, usedBy: null, voidedAt: null })
+  return still && bare(old) === bare(next)
+}
+
+/** Evidence can only be given its seq, and once. */
+function laterEvidence(old: Evidence, next: Evidence): boolean {
+  const still = old.seq === null || old.seq === next.seq
+  const bare = (row: Evidence) => JSON.stringify({ ...row, seq: null })
   return still && bare(old) === bare(next)
 }
 

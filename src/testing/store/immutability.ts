@@ -92,6 +92,24 @@ const cases: [name: string, first: Changes, then: Changes, may: boolean][] = [
     { evidence: [evidence(1, { seq: 3 })] },
     true,
   ],
+  [
+    'the seq of evidence',
+    { evidence: [evidence(1, { seq: 3 })] },
+    { evidence: [evidence(1, { seq: 4 })] },
+    false,
+  ],
+  [
+    'what a decision was shown',
+    { decisions: [decision('d1', { shownHash: 's1' })] },
+    { decisions: [decision('d1', { shownHash: 's2' })] },
+    false,
+  ],
+  [
+    'where the result of a committed call lies',
+    { records: [settled(record(), { resultJson: null, resultDigest: 'a'.repeat(64) })] },
+    { records: [settled(record(), { resultJson: null, resultDigest: 'b'.repeat(64) })] },
+    false,
+  ],
 ]
 
 export function immutabilityConcern({ describe, on, expect }: Bench): void {

@@ -18,6 +18,8 @@ const ids = (runs: readonly Run[]) => runs.map((run) => run.runId)
 export function leaseConcern(bench: Bench): void {
   bench.describe('leases', () => {
     claiming(bench)
+    oneRun(bench)
+    stopping(bench)
     ending(bench)
     workers(bench)
   })
@@ -61,6 +63,81 @@ function claiming({ on, expect }: Bench): void {
     s.clock.advance(leaseMs * 2)
     await register(s, 'w_2')
     expect(await claim(s, 'w_2')).toEqual([])
+  })
+}
+
+function oneRun({ on, expect }: Bench): void {
+  const claimOne = (s: Subject, runId: string, workerId = worker) =>
+    s.store.claim({ workerId, namespace: 'default', graphs, countMax: 1, runId })
+
+  on('D2 a claim of one run takes that one and no other', async (s) => {
+    for (const id of ['a', 'b', 'c']) await s.store.start(newRun(id))
+    expect(ids(await claimOne(s, 'b'))).toEqual(['b'])
+    expect(ids(await claimOne(s, 'b'))).toEqual([])
+    expect(ids(await claimOne(s, 'nobody'))).toEqual([])
+    expect(ids(await claim(s))).toEqual(['a', 'c'])
+  })
+
+  on('D2 nor one that waits for somebody; one whose holder is gone it takes over', async (s) => {
+    const run = await s.held()
+    await register(s, 'w_2')
+    expect(await claimOne(s, 'r1', 'w_2')).toEqual([])
+    await s.store.declareDead(worker, 'gone')
+    expect(await claimOne(s, 'r1', 'w_2')).toMatchObject([{ fence: 2, workerId: 'w_2' }])
+    const [taken] = [await s.store.getRun(run)]
+    if (taken === null || taken === undefined) throw new Error('the run is gone')
+    await s.commit(taken, { run: { state: 'waiting_human', release: true } })
+    expect(await claimOne(s, 'r1', 'w_2')).toEqual([])
+  })
+}
+
+function stopping({ on, expect }: Bench): void {
+  const wish = { to: 'paused', by: 'ana', why: 'lunch', at: 4_000 } as const
+  const ask = (s: Subject, runId = 'r1') =>
+    s.store.amend(ref(runId), 'client', () => ({
+      changes: { run: { stop: wish, arrive: true } },
+      value: null,
+    }))
+
+  on('D4 a wish to stop is found by who holds the run, with the arrivals it raised', async (s) => {
+    await s.held()
+    await s.held('r2')
+    await register(s, 'w_2')
+    expect(await s.store.stops(worker)).toEqual([])
+    await ask(s)
+    const [run, ...rest] = await s.store.stops(worker)
+    expect(run).toMatchObject({ runId: 'r1', stop: wish, arrivals: 1 })
+    expect(rest).toEqual([])
+    expect(await s.store.stops('w_2')).toEqual([])
+  })
+
+  on('D4 it outlives its holder, and is gone when the run has stopped', async (s) => {
+    await s.held()
+    await ask(s)
+    await register(s, 'w_2')
+    await s.store.declareDead(worker, 'gone')
+    const [taken] = await claim(s, 'w_2')
+    if (taken === undefined) throw new Error('not taken over')
+    expect(taken.stop).toEqual(wish)
+    expect(ids(await s.store.stops('w_2'))).toEqual(['r1'])
+    expect(await s.store.stops(worker)).toEqual([])
+    await s.commit(taken, { run: { state: 'paused', release: true } }, { arrivalsSeen: 1 })
+    expect(await s.store.stops('w_2')).toEqual([])
+    expect(await s.store.getRun(ref())).toMatchObject({ state: 'paused', stop: null })
+  })
+
+  on('D4 it can be taken back; and one of a run that nobody holds is nobody', async (s) => {
+    const run = await s.held()
+    await ask(s)
+    await s.store.amend(run, 'client', () => ({
+      changes: { run: { stop: null, arrive: true } },
+      value: null,
+    }))
+    expect(await s.store.stops(worker)).toEqual([])
+    await s.store.start(newRun('r2'))
+    await ask(s, 'r2')
+    expect(await s.store.stops(worker)).toEqual([])
+    expect(await s.store.getRun(ref('r2'))).toMatchObject({ stop: wish })
   })
 }
 

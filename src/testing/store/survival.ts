@@ -1,9 +1,11 @@
 import {
   attempt,
   type Bench,
+  checkpoint,
   decision,
   event,
   evidence,
+  graphs,
   item,
   leaseMs,
   record,
@@ -37,6 +39,27 @@ export function survivalConcern({ describe, on, expect, under }: Bench): void {
       const before = [await s.load(run), await s.events(run), await s.store.workers()]
       s.store = await reopen(s.store, s.clock)
       expect([await s.load(run), await s.events(run), await s.store.workers()]).toEqual(before)
+    })
+
+    on('D8 checkpoints, graphs and wishes to stop live on', async (s) => {
+      const run = await s.held()
+      const delta = { visit: 2, node: 'n2', kind: 'delta', baseVisit: 1, digest: 'd2' } as const
+      await s.commit(run, {
+        checkpoints: [checkpoint('r1', delta)],
+        run: { visit: 2, node: 'n2', reached: 4 },
+      })
+      const stop = { to: 'cancelled', by: 'ana', why: 'enough', at: 5_000 } as const
+      await s.store.amend(run, 'client', () => ({ changes: { run: { stop } }, value: null }))
+      const graph = { ...graphs[0], namespace: run.namespace, registeredAt: 1_000 }
+      const known = { ...graph, name: 'g', version: '1.0.0', fingerprint: 'f', contentJson: '{}' }
+      await s.store.registerGraph(known)
+      const before = await s.load(run)
+      s.store = await reopen(s.store, s.clock)
+      expect(await s.load(run)).toEqual(before)
+      expect(before.checkpoints.length).toBe(2)
+      expect(before.run).toMatchObject({ visit: 2, reached: 4, stop })
+      expect((await s.store.stops(worker)).length).toBe(1)
+      expect(await s.store.registerGraph({ ...known, fingerprint: 'other' })).toEqual(known)
     })
 
     on('D2 leases, fences and commit ids live on', async (s) => {

@@ -3,7 +3,7 @@
 import { type Clock, timeId } from '../clock.ts'
 import { expectedAt, readChain, rebase } from '../model/checkpoint.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import { type Decision, eventOf, type Item, type Run, type RunRef } from '../model/records.ts'
+import { bare, type Decision, eventOf, type Item, type Run, type RunRef } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
 import type { Loaded, Store } from '../store/store.ts'
 
@@ -30,8 +30,9 @@ export async function pinCheckpoint(
     }
   }
   const { visit } = request
-  if (!Number.isInteger(visit))
+  if (!Number.isInteger(visit)) {
     throw refused(run, `say \`visit\`, a number: ${String(visit)} is none`)
+  }
   const chain = await store.loadCheckpoints(run, run.generation, visit)
   const read = readChain(chain, expectedAt(run, visit))
   if (!read.ok) throw refused(run, `the checkpoint of visit ${visit} cannot be used: ${read.why}`)
@@ -50,7 +51,7 @@ export async function pinCheckpoint(
     return {
       changes: {
         items: [...items, ...others.map((row) => closed(row, at, cause))],
-        decisions,
+        decisions: [...decisions, ...abandonsVoided(now, at)],
         checkpoints: [base],
         run: {
           ...{ state: 'pending', waitingFor: null, errorJson: null, arrive: true },
@@ -70,6 +71,13 @@ function checkState(run: Run, visit: number): void {
   if (visit > run.visit) throw refused(run, `it stands at visit ${run.visit}, before ${visit}`)
   if (pinnable.includes(run.state)) return
   throw refused(run, `it is ${run.state}; pause it first`)
+}
+
+/** Who pins a run has thought better of its end: it must not end there again. */
+function abandonsVoided({ decisions }: Loaded, at: number): Decision[] {
+  return decisions
+    .filter((row) => row.outcome === 'abandon' && row.voidedAt === null)
+    .map((row) => ({ ...bare(row), voidedAt: at }))
 }
 
 function isOf({ itemId }: Item): (other: Item) => boolean {

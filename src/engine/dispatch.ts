@@ -281,8 +281,8 @@ export class Dispatch {
       settledAt: visit.clock.now(),
     }
     visit.reach()
-    const events = failure ? [] : this.beats(call)
-    visit.append({ records: [record], events, decisions: usedGrant(visit, call) })
+    visit.append({ records: [record], events: failure ? [] : this.beats(call) })
+    if (call.grant) visit.append({ decisions: usedGrant(visit, call) })
     visit.log.flushLater()
     const value = failure ? errorOf(record.tool, failure) : parseResult(record.resultJson)
     this.hooks.settle(call, { seq, ok: failure === null, value })

@@ -93,8 +93,8 @@ export function waitingForItems(items: readonly Item[], now: number): WaitingFor
 }
 
 /**
- * A held call that none of the branches asks for, when all of them wait: its input has moved. What a
- * node itself asked is not judged here: a branch may not have come to it again yet.
+ * A held call that none of the branches asks for, when all of them wait: its input has moved. What
+ * a node itself asked is not judged here: a branch may not have come to it again yet.
  */
 export function isMoot(waits: readonly Item[], { kind, itemId, body }: Item): boolean {
   const held = kind === 'approval' && !isAsked(body.subject?.tool ?? '')

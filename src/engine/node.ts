@@ -1,5 +1,5 @@
-// Runs a node's function and makes of what it returned what is to be recorded: an output, a failure,
-// or the state at the next node.
+// Runs a node's function and makes of what it returned what is to be recorded: an output, a
+// failure, or the state at the next node.
 import { canonical, plainCopy } from '../model/canonical.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'

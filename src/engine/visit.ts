@@ -236,7 +236,9 @@ export class Visit {
   /** Somebody wants the run to stop: as a drain, into the state that was asked for. */
   stopFor(request: StopRequest, arrivals: number): void {
     if (this.phase === 'closed') return
-    this.stopping = { request, arrivals }
+    // More than the wish has come since the load: an end that does not know of it must not land.
+    const seen = arrivals <= this.run.arrivals + 1 ? arrivals : this.run.arrivals
+    this.stopping = { request, arrivals: seen }
     this.stop()
     this.touch()
   }

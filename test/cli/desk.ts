@@ -124,9 +124,14 @@ export interface Desk {
   leave(): Promise<void>
 }
 
+export interface DeskOptions {
+  refusing?: boolean
+  blobDir?: string
+}
+
 export async function openDesk(
   path = join(folder(), 'runs.db'),
-  options: { refusing?: boolean } = {},
+  options: DeskOptions = {},
 ): Promise<Desk> {
   const world = newWorld()
   world.refusing = options.refusing === true
@@ -136,7 +141,9 @@ export async function openDesk(
     (amount ?? 0) > 1_000
       ? { ask: { why: 'more than 1000', queue: 'finance', deciders: ['cfo'] } }
       : ('run' as const)
-  const cf = await open({ store, graphs: [desk], gate })
+  const { blobDir } = options
+  const where = blobDir === undefined ? {} : { blobDir }
+  const cf = await open({ store, graphs: [desk], gate, ...where })
   await cf.worker().start()
   let left = false
   const leave = async () => {
@@ -162,7 +169,7 @@ export async function openDesk(
 /** A desk at which these customers were served as far as it went, and nobody is at work. */
 export async function servedDesk(
   customers: readonly string[],
-  options: { refusing?: boolean } = {},
+  options: DeskOptions = {},
 ): Promise<{ store: string; path: string }> {
   const desk = await openDesk(undefined, options)
   for (const customer of customers) await desk.start(customer)

@@ -1,38 +1,8 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { bin, folder, json, misfits, openItem, prepare, run, start } from './harness.ts'
-
-const library = new URL('../index.js', pathToFileURL(bin)).href
-const kindOf = "{ '~standard': { version: 1, vendor: 't', validate: (value) => ({ value }) } }"
-
-/** A module as a user would write it, with a timer that would keep the process alive for ever. */
-function module(name = 'agent.mjs'): string {
-  const path = join(folder(), name)
-  writeFileSync(
-    path,
-    `import { tool, workflow } from '${library}'
-    import { setTimeout as sleep } from 'node:timers/promises'
-    import { appendFileSync } from 'node:fs'
-    const any = ${kindOf}
-    const slow = tool({ name: 'slow', replayClass: 'unsafe_on_replay', input: any,
-      run: async ({ file, ms }) => {
-        appendFileSync(file, 'begun ')
-        await sleep(ms)
-        appendFileSync(file, 'ended ')
-        return { ms }
-      } })
-    export const quick = workflow({ id: 'quick@1.0.0', input: any, run: async (x) => ({ got: x }) })
-    export default [workflow({ id: 'slow@1.0.0', input: any, tools: [slow],
-      run: async (input, ctx) => ctx.call(slow, input) })]
-    export const asking = workflow({ id: 'asking@1.0.0', input: any,
-      run: async (_, ctx) => ctx.ask({ title: 'Shall it?' }) })
-    export const notOne = { id: 'x@1.0.0' }
-    setInterval(() => {}, 1_000)`,
-  )
-  return path
-}
+import { folder, json, misfits, openItem, prepare, run, start } from './harness.ts'
+import { library, module } from './module.ts'
 
 test('dev runs what a file exports, says what happens, and ends at Ctrl-C', async () => {
   const store = `sqlite:${join(folder(), 'runs.db')}`
@@ -150,4 +120,78 @@ test('I12 a copied store is not worked on until it is adopted', async () => {
   expect(await json(words)).toMatchObject({ adopted: true, by: 'ana' })
   expect(await json(words)).toMatchObject({ adopted: false })
   expect((await run(['runs', ...store])).stderr).toBe('')
+})
+
+/** A graph with one tool of this class. */
+function changing(path: string, version: string, replayClass: string): void {
+  writeFileSync(
+    path,
+    `import { tool, workflow } from '${library}'
+    const any = { '~standard': { version: 1, vendor: 't', validate: (value) => ({ value }) } }
+    const greet = tool({ name: 'greet', replayClass: '${replayClass}', input: any, run: () => 1 })
+    export const hello = workflow({ id: 'hello@${version}', input: any, tools: [greet],
+      run: (_, ctx) => ctx.call(greet, {}) })`,
+  )
+}
+
+test('F3 a changed graph under its old version is told with what to write, and dev goes on', async () => {
+  const place = folder()
+  const path = join(place, 'agent.mjs')
+  const words = ['dev', path, '--store', `sqlite:${join(place, 'runs.db')}`]
+  changing(path, '1.0.0', 'unsafe_on_replay')
+  const first = start(words)
+  await first.says('1 graph: hello@1.0.0')
+  first.child.kill('SIGINT')
+  await first.ended
+
+  changing(path, '1.0.0', 'pure')
+  const dev = start([...words, '--start', 'hello', '--run-id', 'h-1'])
+  const told = await dev.says('Waiting for a change')
+  expect(told).toMatch(/^hello@1\.0\.0 has changed, and this store knows it with other content:\n/)
+  expect(told).toContain('tool greet: class was unsafe_on_replay, is pure')
+  expect(told).toContain("id: 'hello@1.0.1'")
+  expect(misfits(told)).toEqual([])
+  // Half saved, and then right.
+  writeFileSync(path, 'export const hello = {')
+  await expect.poll(() => dev.stderr(), { timeout: 10_000 }).toContain('MODULE_NOT_LOADED')
+  changing(path, '1.0.1', 'pure')
+  await dev.says('completed h-1')
+  dev.child.kill('SIGINT')
+  const { code, stdout } = await dev.ended
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/started {3}h-1 hello@1\.0\.1\n/)
+  expect(stdout).toContain('Draining')
+})
+
+test('F3 with --json a changed graph is a line, and Ctrl-C ends the waiting', async () => {
+  const place = folder()
+  const path = join(place, 'agent.mjs')
+  const words = ['dev', path, '--json', '--store', `sqlite:${join(place, 'runs.db')}`]
+  changing(path, '1.0.0', 'unsafe_on_replay')
+  const first = start(words)
+  await first.says('"ready"')
+  first.child.kill('SIGINT')
+  await first.ended
+  changing(path, '1.0.0', 'pure')
+  const dev = start(words)
+  await dev.says('"graph_changed"')
+  dev.child.kill('SIGTERM')
+  const { code, stdout } = await dev.ended
+  expect(code).toBe(0)
+  const [line, ...rest] = stdout.trim().split('\n')
+  expect(rest).toEqual([])
+  expect(JSON.parse(line ?? '')).toMatchObject({
+    kind: 'graph_changed',
+    graph: 'hello@1.0.0',
+    differences: ['tool greet: class was unsafe_on_replay, is pure'],
+  })
+})
+
+test('dev names the live runs of graphs that its file does not export', async () => {
+  const { store } = await prepare()
+  const dev = start(['dev', module(), '--store', store])
+  await dev.says('wait for a person')
+  dev.child.kill('SIGINT')
+  const { stdout } = await dev.ended
+  expect(stdout).toMatch(/3 runs are of outreach@1\.0\.0, which this file does not export/)
 })

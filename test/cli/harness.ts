@@ -23,6 +23,8 @@ export interface Running {
   ended: Promise<Ended>
   /** Resolves once stdout contains the text. */
   says(text: string): Promise<string>
+  /** What it has said on stderr so far. */
+  stderr(): string
 }
 
 export function start(args: readonly string[], env: Record<string, string> = {}): Running {
@@ -54,7 +56,7 @@ export function start(args: readonly string[], env: Record<string, string> = {})
   onTestFinished(() => {
     child.kill('SIGKILL')
   })
-  return { child, ended, says }
+  return { child, ended, says, stderr: () => out.stderr }
 }
 
 export function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {

@@ -111,6 +111,16 @@ test('a store that is not there is named, and not made', async () => {
     ['inbox', 'show', 'x'],
     ['decide', 'x', 'abandon', '--reason', 'y', '--yes'],
     ['store', 'adopt', '--reason', 'y'],
+    ['store', 'status'],
+    ['store', 'collect'],
+    ['store', 'rotate-key'],
+    ['run', 'pause', 'x'],
+    ['run', 'retry', 'x', '--reason', 'y'],
+    ['run', 'events', 'x', '--follow'],
+    ['checkpoint', 'list', 'x'],
+    ['ledger', 'verify'],
+    ['worker', 'list'],
+    ['approve', 'x', '--yes'],
   ]
   const store = ['--store', `sqlite:${path}`]
   const ends = await Promise.all(commands.map((args) => run([...args, ...store])))

@@ -72,7 +72,7 @@ test('D4 Ctrl-C ends the waiting and nothing else: the wish stands', async () =>
   await expect.poll(async () => (await desk.cf.run('slow').status()).state).toBe('cancelled')
 })
 
-test('D4 a run that ends before it could be paused is told so, with exit code 1', async () => {
+test('D4 a pause that somebody takes back ends the waiting, with exit code 1', async () => {
   const desk = await openDesk(undefined, { refusing: false })
   await desk.begin('slow')
   await expect.poll(() => desk.world.sent).toEqual(['slow'])
@@ -157,7 +157,7 @@ test('C10 only a failed run is tried again, and only with a reason', async () =>
   expect(bare.stderr).toContain("needs --reason '<why>'")
 })
 
-test('C7 preview says what becomes of a call under way, and is right about it', async () => {
+test('C7 preview says what would become of a call under way', async () => {
   const desk = await openDesk()
   await desk.begin('slow')
   await expect.poll(() => desk.world.sent).toEqual(['slow'])

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { placesOf } from '../../src/cli/completion/tree.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { bin, folder, misfits, prepare, run } from './harness.ts'
 
 describe('a slip of the finger gets a suggestion and exit code 2', () => {
@@ -9,6 +11,18 @@ describe('a slip of the finger gets a suggestion and exit code 2', () => {
     [['inbox', 'shwo'], 'show'],
     [['inbox', 'item_1'], 'inbox show item_1'],
     [['run', 'acme-1'], 'run show acme-1'],
+    [['run', 'puase', 'acme-1'], 'run pause acme-1'],
+    [['checkpoint', 'inspct', 'x'], 'inspect'],
+    [['checkpoint', 'diff', 'x', '1', 'b'], 'the second visit takes a whole number'],
+    [['checkpoint', 'pin', 'x', '1'], "needs --reason '<why>'"],
+    [['ledger', 'verfiy'], 'verify'],
+    [['ledger', 'show', 'x', '--visit', '0'], '--visit takes a whole number'],
+    [['worker', 'dead', 'x'], "needs --reason '<why>'"],
+    [['store', 'rotate'], 'rotate-key'],
+    [['approve'], "missing required argument 'item'"],
+    [['reject', 'x', '--yes'], "needs --reason '<why>'"],
+    [['respond', 'x'], "missing required argument 'json'"],
+    [['completion', 'bahs'], 'did you mean bash?'],
     [['store', 'adpot'], 'adopt'],
     [['runs', '--limt', '3'], '--limit'],
     [['runs', '--state', 'wating_human'], 'waiting_human'],
@@ -65,8 +79,8 @@ test('global options are understood before and after the command', async () => {
 })
 
 test('help teaches, fits, and names the exit codes', async () => {
-  const commands = [[], ['demo'], ['dev'], ['runs'], ['run'], ['run', 'show'], ['inbox']]
-  commands.push(['inbox', 'show'], ['decide'], ['store'], ['store', 'adopt'])
+  const commands = placesOf(createProgram({ json: false })).map(({ path }) => path.split(' '))
+  commands[0] = []
   const pages = await Promise.all(commands.map((command) => run([...command, '--help'])))
   for (const { code, stdout, stderr } of pages) {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

@@ -2,8 +2,8 @@
 // one, is migrated, verifies, and its runs go on where they were.
 //
 // ledgers/v1 was made by 0.1.0 before graphs: six runs of a workflow that looks a customer up,
-// charges, mails and asks a person; cut off at different points, one by a kill in mid-mail, one by a
-// kill in mid-charge, one with a late answer and one with a decision that nobody had read yet.
+// charges, mails and asks a person; cut off at different points, one by a kill in mid-mail, one by
+// a kill in mid-charge, one with a late answer and one with a decision that nobody had read yet.
 import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Graphs at open (F3): a version that the store knows with other content is refused, before anything
-// of it is started or claimed; and what a worker of a real process does with their nodes' rejections.
+// Graphs at open (F3): a version that the store knows with other content is refused, before
+// anything of it is started or claimed. And what a real worker does with branches and waits.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -100,7 +100,7 @@ describe('F3 a known version with other content', () => {
     await opens(store, [made({ tools: [tuned], checkpoints: 'full' })])
   })
 
-  test('F3 a new version stands beside the old one, and another namespace has its own', async () => {
+  test('F3 a new version stands beside the old one; another namespace has its own', async () => {
     const store = `sqlite:${file()}`
     await opens(store, [made()])
     const other = { nodes: { a: node, b: node } }
@@ -111,7 +111,7 @@ describe('F3 a known version with other content', () => {
     })
   })
 
-  test('F3 one of several: none of the others is half registered, and it can be mended', async () => {
+  test('F3 one of several: the file is free afterwards, and it can be mended', async () => {
     const path = file()
     const first = await opens(`sqlite:${path}`, [made()])
     await first.close()

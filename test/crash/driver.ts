@@ -118,7 +118,7 @@ export class Site {
     return this.with(async (cf) => {
       await fetch(`http://127.0.0.1:${this.port}`)
       const effects = this.effects()
-      for (const item of (await cf.inbox.list()).items) {
+      for (const item of (await cf.inbox.list({ countMax: 500 })).items) {
         const said = answerTo(item, effects)
         if (item.kind === 'doubt') this.doubts++
         else this.approvals++
@@ -131,9 +131,11 @@ export class Site {
     })
   }
 
+  /** `none` for a run that nobody has come to start. */
   states(runIds: readonly string[]): Promise<string[]> {
+    const ref = (runId: string) => ({ namespace: 'default', runId })
     return this.with((cf) =>
-      Promise.all(runIds.map(async (id) => (await cf.run(id).status()).state)),
+      Promise.all(runIds.map(async (id) => (await cf.store.getRun(ref(id)))?.state ?? 'none')),
     )
   }
 

@@ -22,7 +22,7 @@ async function workThrough(site: Site, dieAt: number): Promise<{ hits: number; k
     if (signal === 'SIGKILL') kills++
     else if (code !== 0) throw new Error(`worker: ${code ?? signal}, ${error}`)
     else hits += JSON.parse(out.split('\n').at(-1) ?? '').hits
-    const [state] = await site.states(['r1']).catch(() => ['not started'])
+    const [state] = await site.states(['r1'])
     if (state === 'completed' || state === 'failed') return { hits, kills }
     await site.decideAll()
   }

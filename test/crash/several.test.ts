@@ -46,7 +46,7 @@ const of = (effects: readonly Effect[], runId: string) =>
 
 function commands(random: () => number, runIds: readonly string[], store: string): string[] {
   const runId = runIds[Math.floor(random() * runIds.length)] ?? ''
-  const all = [['runs', '--limit', '200'], ['inbox'], ['run', 'show', runId], ['run', 'show', 't0']]
+  const all = [['runs', '--limit', '200'], ['inbox'], ['run', 'show', runId]]
   const chosen = all[Math.floor(random() * all.length)] ?? ['runs']
   return [...chosen, '--store', `sqlite:${store}`, '--json']
 }

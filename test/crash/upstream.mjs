@@ -24,7 +24,10 @@ function effect(ask) {
 const settleMs = 40
 
 const server = createServer((request, response) => {
-  if (request.method === 'GET') return setTimeout(() => response.end('{}'), settleMs)
+  if (request.method === 'GET') {
+    setTimeout(() => response.end('{}'), settleMs)
+    return
+  }
   let body = ''
   request.on('data', (chunk) => {
     body += chunk

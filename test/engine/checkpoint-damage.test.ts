@@ -186,7 +186,7 @@ describe('D11 pinning an earlier one', () => {
     }
   })
 
-  test('D11 what the pinned one builds on may be damaged later: it is a base of its own', async () => {
+  test('D11 the pinned one is a base of its own: what was before it may go', async () => {
     const world = await stopped()
     const { lab, graph: made } = world
     await damage(world, 4, () => ({ digest: 'x' }))
@@ -229,6 +229,43 @@ describe('D11 pinning an earlier one', () => {
   })
 })
 
+describe('D11 pinning after all', () => {
+  test('D11 a run that was abandoned goes on, and is not abandoned again', async () => {
+    const world = await stopped()
+    const { lab, graph: made, mail } = world
+    await damage(world, 4, () => ({ digest: 'x' }))
+    await lab.process(made, {})
+    await lab.decide({ outcome: 'abandon' })
+    await pin(world, { visit: 3 })
+    await lab.process(made, {})
+    expect(await lab.item()).toMatchObject({ reason: 'unknown', visit: 4 })
+    await lab.decide({ outcome: 'happened', result: { id: 'mail4' } })
+    await lab.process(made, {})
+    expect(await lab.output()).toEqual(['mail1', 'mail2', 'mail3', 'mail4'])
+    expect(mail.sent.length).toBe(4)
+  })
+
+  test('D11 a run that was worked on between look and pin is refused', async () => {
+    const world = await stopped()
+    const { lab, graph: made } = world
+    await damage(world, 4, () => ({ digest: 'x' }))
+    await lab.process(made, {})
+    // Somebody else pins it, it goes on, and waits again: what was read is of another time.
+    const slow = {
+      ...lab.store,
+      loadCheckpoints: async (...args: Parameters<typeof lab.store.loadCheckpoints>) => {
+        const rows = await lab.store.loadCheckpoints(...args)
+        await pin(world, { visit: 3 })
+        await lab.process(made, {})
+        return rows
+      },
+    }
+    const late = pinCheckpoint(slow, lab.clock, ref, { visit: 2, ...by })
+    await expect(late).rejects.toThrow(/it was taken up meanwhile: look again/)
+    expect(await lab.store.getRun(ref)).toMatchObject({ state: 'waiting_human', visit: 4 })
+  })
+})
+
 describe('D11 what cannot be pinned', () => {
   async function damaged(): Promise<World> {
     const world = await stopped()
@@ -254,7 +291,7 @@ describe('D11 what cannot be pinned', () => {
     expect([await lab.store.getRun(ref), await lab.items(), await lab.events()]).toEqual(before)
   })
 
-  test('D11 a run that is being worked on, that waits for a worker, or that has completed', async () => {
+  test('D11 a run that is worked on, waits for a worker, or has completed', async () => {
     const running = await stopped()
     await expect(pin(running, {})).rejects.toThrow(/it is running; pause it first/)
     const { lab } = running

@@ -167,7 +167,7 @@ describe('a visit without a checkpoint that has to wait or fails', () => {
     return { graph: made, pay }
   }
 
-  test('D10 a doubt is found again with its decision: its checkpoint is written with it', async () => {
+  test('D10 a doubt is found again with its decision: its checkpoint comes with it', async () => {
     const lab = new Lab()
     const { graph: made, pay } = makeConflict(lab)
     await lab.process(made, {})
@@ -180,7 +180,7 @@ describe('a visit without a checkpoint that has to wait or fails', () => {
     expect(pay.sent.length).toBe(1)
   })
 
-  test('C10 D10 a failed run stands where it failed, so that a retry can name the call', async () => {
+  test('C10 D10 a failed run stands where it failed: a retry can name the call', async () => {
     const lab = new Lab()
     const does = (n: number) => {
       if (n === 1) throw new RefusedError('not today')

@@ -133,7 +133,7 @@ describe('D7 the document', () => {
     expect(document.waitingFor).toMatchObject({ kind: 'doubt' })
   })
 
-  test('D7 the usage of replayed calls is counted once, that of refused ones not at all', async () => {
+  test('D7 the usage of replayed calls is counted once, of refused ones not at all', async () => {
     const lab = new Lab()
     const does = (n: number) => {
       if (n === 2) throw new RefusedError('too long')
@@ -161,7 +161,7 @@ describe('D7 the document', () => {
     expect(budget).toEqual({ tokensIn: 200, tokensOut: 40, usd: 0.5, calls: 2 })
   })
 
-  test('D7 a tool that cannot tell what it has cost, or tells nonsense, costs nothing', async () => {
+  test('D7 a tool that cannot tell its cost, or tells nonsense, costs nothing', async () => {
     const lab = new Lab()
     const tells = [
       () => ({ tokensIn: Number.NaN, tokensOut: 3 }),

@@ -1,10 +1,11 @@
-// Graphs whose process dies at every moment: what was durable by then is all that the next one sees,
-// and what comes out is what an uninterrupted run gives.
+// Graphs whose process dies at every moment: what was durable by then is all that the next one
+// sees, and what comes out is what an uninterrupted run gives.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Dial, type Graph, graph } from '../../src/model/graph.ts'
 import type { CallRecord } from '../../src/model/records.ts'
 import { type Fake, type FakeOptions, fake, Lab, type ProcessOptions } from '../lab.ts'
+import { seeded } from '../sim/clock.ts'
 
 const answers: FakeOptions = { does: (_, input) => ({ id: JSON.stringify(input) }) }
 
@@ -176,5 +177,42 @@ describe('a process that dies at every moment', () => {
     expect(await lab.state()).toBe('completed')
     expect(think.sent.length).toBeLessThanOrEqual(6 + 6)
     expect(mail.sent.length).toBe(4)
+  })
+
+  test('C5 I3 killed several times at random moments, whatever the dial', async () => {
+    const random = seeded(11)
+    for (let round = 0; round < 60; round++) {
+      const dial = dials[round % dials.length] as Dial
+      const whole = makeWorld(dial)
+      await whole.lab.process(whole.graph, {})
+      const world = makeWorld(dial)
+      const { lab, mail } = world
+      for (let life = 0; life < 4 && (await lab.state()) !== 'completed'; life++) {
+        const moment = Math.ceil(random() * 60)
+        await live(world, { killWhen: () => lab.clock.events >= moment })
+      }
+      await finish(world)
+      expect(await lab.output(), `round ${round}`).toEqual(await whole.lab.output())
+      const inputs = mail.sent.map((one) => JSON.stringify(one.input))
+      expect(new Set(inputs).size, `round ${round}`).toBe(inputs.length)
+      expect(await ledgerOf(world)).toEqual(await ledgerOf(whole))
+      checkCommits(world)
+    }
+  })
+
+  test('D10 given back in the middle of skipped visits: nothing is asked for again', async () => {
+    for (let moment = 1; moment < 60; moment++) {
+      const world = makeWorld('before_effects')
+      const { lab, think, mail } = world
+      const drains = () => {
+        if (lab.clock.events >= moment) lab.execution?.drain()
+        return false
+      }
+      await live(world, { killWhen: drains })
+      await finish(world)
+      expect(await lab.state(), `given back at ${moment}`).toBe('completed')
+      expect(think.sent.length, `given back at ${moment}`).toBe(6)
+      expect(mail.sent.length, `given back at ${moment}`).toBe(4)
+    }
   })
 })

@@ -1,5 +1,5 @@
-// The state of a graph between its nodes, and the ways in which a node can end: what is refused says
-// which key of which graph, and nothing is lost silently.
+// The state of a graph between its nodes, and the ways in which a node can end: what is refused
+// says which key of which graph, and nothing is lost silently.
 import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
@@ -96,7 +96,7 @@ describe('patches', () => {
     expect(await patchedBy(State, start, patch)).toEqual({ name: 'ana', tags: [], size: 6 })
   })
 
-  test('D9 undefined removes a key that may go, and gives one with a default its default', async () => {
+  test('D9 undefined removes a key that may go; one with a default gets that', async () => {
     const full = { ...start, name: 'ana', age: 3 }
     const after = { name: 'nobody', tags: [], size: 4 }
     expect(await patchedBy(State, full, { age: undefined, name: undefined })).toEqual(after)
@@ -257,7 +257,7 @@ describe('the ways a node can end', () => {
     expect(receipt).toBeGreaterThan(0)
   })
 
-  test('C3 a call of an earlier visit that comes after its node is refused, with an event', async () => {
+  test('C3 a call that comes after its node has ended is refused, with an event', async () => {
     const lab = new Lab()
     const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 100 })
     const refused: string[] = []
@@ -280,7 +280,7 @@ describe('the ways a node can end', () => {
     expect(await lab.events('call_refused')).toMatchObject([{ visit: 1, data: { tool: 'mail' } }])
   })
 
-  test('F1 every visit has its number and node, and the document of the run says where it is', async () => {
+  test('F1 every visit has its number and node, and the run says where it is', async () => {
     const lab = new Lab()
     const seen: unknown[] = []
     const at: Loose = (state, ctx) => {

@@ -1,5 +1,5 @@
-// Rules that reach across visits: drift whatever the node, keys, calls failed without knowledge, and
-// answers that come when the run is further on.
+// Rules that reach across visits: drift whatever the node, keys, calls failed without knowledge,
+// and answers that come when the run is further on.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { pinCheckpoint } from '../../src/client/pin.ts'
@@ -292,7 +292,7 @@ describe('I11 an answer that comes when the run is further on', () => {
     expect((await lab.attempts()).find((row) => row.attempt === 1)?.outcome).toBe('landed')
   })
 
-  test('I11 pinned back while it is under way: its late answer is what the replay gets', async () => {
+  test("I11 pinned back while it is under way: its late answer is the replay's", async () => {
     const lab = new Lab()
     const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 5_000, timeoutMs: 100 })
     const two = made([mail.tool], 'first', {

@@ -2,9 +2,10 @@
 // drains and deaths. What was sent is recorded, nothing new begins, and what was asked for comes
 // about.
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { Stopping } from '../../src/client/stop.ts'
 import type { Context } from '../../src/model/context.ts'
-import type { Graph } from '../../src/model/graph.ts'
+import { type Graph, graph } from '../../src/model/graph.ts'
 import { type Fake, fake, flow, Lab, type ProcessOptions } from '../lab.ts'
 
 const obeys: ProcessOptions = { obeysMs: 7 }
@@ -246,6 +247,51 @@ describe('I7 at every moment of a run', () => {
     expect(await code(lab.wish('resume'))).toBe('RUN_ENDED')
   })
 
+  test('I7 D4 a graph, at every moment: between visits, too, nothing is lost or repeated', async () => {
+    const make = () => {
+      const lab = new Lab()
+      const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 5 })
+      const look = fake(lab, 'look', 'pure', { ms: 5 })
+      const loop = graph({
+        id: 'w@1.0.0',
+        state: z.object({ n: z.number() }),
+        output: z.number(),
+        tools: [mail.tool, look.tool],
+        start: 'look',
+        nodes: {
+          look: {
+            checkpoint: 'before_effects',
+            run: async (state, ctx) => {
+              await ctx.call(look.tool, state.n)
+              return ctx.go(state.n % 2 === 0 ? 'send' : 'next')
+            },
+          },
+          send: async (state, ctx) => {
+            await ctx.call(mail.tool, state.n)
+            return ctx.go('next')
+          },
+          next: async (state, ctx) =>
+            state.n === 3 ? ctx.done(3) : ctx.go('look', { n: state.n + 1 }),
+        },
+      }) as Graph
+      return { lab, mail, loop }
+    }
+    const whole = make()
+    expect(await whole.lab.process(whole.loop, { n: 0 }, obeys)).toBe('ended')
+    for (let event = 1; event <= whole.lab.clock.events; event++) {
+      const { lab, mail, loop } = make()
+      const leaveWhen = at(lab, { [event]: () => code(lab.wish('pause')) })
+      await lab.process(loop, { n: 0 }, { obeysMs: 1, leaveWhen })
+      if ((await lab.state()) !== 'completed') {
+        expect(await lab.state()).toBe('paused')
+        await lab.wish('resume')
+        expect(await lab.process(loop, { n: 0 }, obeys)).toBe('ended')
+      }
+      expect(await lab.output()).toBe(3)
+      expect(mail.sent.map((each) => each.input)).toEqual([0, 2])
+    }
+  })
+
   test('I7 a drain and a wish, each at every moment: what was asked for comes about', async () => {
     const events = await wholeEvents()
     for (let drained = 1; drained < events; drained += 3) {
@@ -348,6 +394,24 @@ describe('I10 against decisions and parks', () => {
         expect(await lab.output()).toEqual(['approve', 'mail2'])
         await allRecorded(lab, mail)
         expect(await lab.events('asked')).toHaveLength(1)
+      }
+    }
+  })
+
+  test('I10 a decision and then a cancel: the item is not closed over the decision', async () => {
+    for (let decided = 5; decided < 24; decided++) {
+      for (const later of [0, 1, 2, 4, 8]) {
+        const lab = new Lab()
+        const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 20 })
+        const both = async () => {
+          const said = await code(lab.decide({ outcome: 'approve' }))
+          if (said === 'accepted') lab.clock.after(later, () => void code(lab.wish('cancel')))
+        }
+        await lab.process(asking(mail), null, { ...obeys, leaveWhen: at(lab, { [decided]: both }) })
+        const decisions = await lab.decisions()
+        const items = (await lab.inbox.list({ state: 'decided' })).items
+        expect(items).toHaveLength(decisions.length)
+        expect(await lab.findings()).toEqual([])
       }
     }
   })

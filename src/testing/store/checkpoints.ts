@@ -17,8 +17,10 @@ import {
 export function checkpointConcern(bench: Bench): void {
   bench.describe('checkpoints', () => {
     chains(bench)
+    looking(bench)
     rewinding(bench)
     otherVisits(bench)
+    scopes(bench)
   })
 }
 
@@ -64,7 +66,9 @@ function chains({ on, expect }: Bench): void {
     expect((await s.load(run)).run).toMatchObject({ visit: 3, node: 'n3' })
     expect(visits(await s.store.listCheckpoints(run))).toEqual([1, 2, 3])
   })
+}
 
+function looking({ on, expect }: Bench): void {
   on('D11 any visit of any generation can be asked for; without one there is none', async (s) => {
     const run = await s.held()
     const later = row(1, 1, { generation: 1, digest: 'other' })
@@ -212,7 +216,9 @@ function otherVisits({ on, expect }: Bench): void {
     expect(ended).toEqual([9_000, null])
     expect((await s.load(run)).run).toMatchObject({ arrivals: 1, visit: 1 })
   })
+}
 
+function scopes({ on, expect }: Bench): void {
   on('C3 a scope is found by the ids of its host, whatever they look like', async (s) => {
     const run = await s.held()
     const scope = { nodeId: 'tools', checkpointId: '1f0#%_' }

@@ -1,5 +1,6 @@
 // Two states, as a person compares them: which paths are new, gone or other. Nothing here recurses on
 // the stack, since a state may nest as deep as canonical JSON may.
+import { canonical } from '../model/canonical.ts'
 
 export interface Change {
   /** `messages[3].text`; the empty path is the state itself. */
@@ -62,9 +63,9 @@ function members({ path, before, after }: Pair): (Pair | Change)[] {
   return found.reverse()
 }
 
-// A state shares what did not change, and its keys are in canonical order.
 function isEqual(a: unknown, b: unknown): boolean {
-  return a === b || (typeof a === typeof b && JSON.stringify(a) === JSON.stringify(b))
+  if (a === b || typeof a !== 'object' || typeof b !== 'object') return a === b
+  return canonical(a) === canonical(b)
 }
 
 function keyPath(path: string, key: string): string {

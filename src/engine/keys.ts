@@ -47,8 +47,12 @@ export class Keys {
     if (before !== null) return { key: before }
     const key = isRecordedKey(make) ? this.visit.clock.uuid() : this.stable(call, make)
     if (key instanceof Error) return { refused: key }
-    const input = this.inputs.get(`${call.tool.name}\n${key}`)
-    return input === undefined || input === call.inputHash ? { key } : { conflict: true }
+    const place = `${call.tool.name}\n${key}`
+    const input = this.inputs.get(place)
+    if (input !== undefined && input !== call.inputHash) return { conflict: true }
+    // From here on, not from its intent: a parallel call may ask before that is written.
+    this.inputs.set(place, call.inputHash)
+    return { key }
   }
 
   /** Nobody knows what became of it: what is sent again has the same key while that is known. */

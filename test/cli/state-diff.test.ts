@@ -17,8 +17,8 @@ test('paths lead to what changed, whatever the keys are called', () => {
   const after = { a: { 'odd key': 2, deep: [{ x: 1, y: 2 }] }, same: [1], '': 0 }
   expect(stateDiff(before, after).map(({ path, kind }) => `${kind} ${path}`)).toEqual([
     'added [""]',
-    'changed a["odd key"]',
     'added a.deep[0].y',
+    'changed a["odd key"]',
     'removed gone',
   ])
   expect(stateDiff(1, [1])).toEqual([{ path: '', kind: 'changed', before: 1, after: [1] }])
@@ -30,7 +30,7 @@ test('a state that nests deeper than the stack is compared', () => {
     for (let depth = 0; depth < 50_000; depth++) state = { a: state }
     return state
   }
-  const [change, ...rest] = stateDiff(nested(1), nested(2))
+  const [change, ...rest] = stateDiff([nested(1)], [nested(2)])
   expect(rest).toEqual([])
   expect(change).toMatchObject({ kind: 'changed', before: 1, after: 2 })
 })

@@ -5,7 +5,7 @@ import { seeded } from '../sim/clock.ts'
 import { compare, type Effect, type Exit, faults, runOf, Site, script } from './driver.ts'
 import { effectsOf } from './truth.mjs'
 
-const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 14)
+const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 20)
 const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 const cli = script('../../dist/cli/main.js')
 

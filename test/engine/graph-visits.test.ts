@@ -143,19 +143,24 @@ describe('keys', () => {
     },
   )
 
-  test('C3 two calls at once with one key and two inputs: one of them is a doubt', async () => {
-    const lab = new Lab()
-    const pay = fake(lab, 'pay', 'idempotent_with_key', { idempotencyKey })
-    const both = made([pay.tool], 'both', {
-      both: async (_, ctx) => {
-        const calls = [1, 2].map((amount) => ctx.call(pay.tool, { amount }))
-        return ctx.done((await Promise.all(calls)).map((one) => one.id))
-      },
-    })
-    await lab.process(both, {})
-    expect(pay.sent.length).toBe(1)
-    expect(await lab.item()).toMatchObject({ reason: 'key_conflict' })
-  })
+  const cause = 'a key was noted with its intent, and a parallel call asked before'
+  test.each(['both', 'walk'])(
+    `C3 two calls at once, one key, two inputs (${cause}), from %s`,
+    async (start) => {
+      const lab = new Lab()
+      const pay = fake(lab, 'pay', 'idempotent_with_key', { idempotencyKey })
+      const both = made([pay.tool], start, {
+        walk: async (_, ctx) => ctx.go('both'),
+        both: async (_, ctx) => {
+          const calls = [1, 2].map((amount) => ctx.call(pay.tool, { amount }))
+          return ctx.done((await Promise.all(calls)).map((one) => one.id))
+        },
+      })
+      await lab.process(both, {})
+      expect(pay.sent.length).toBe(1)
+      expect(await lab.item()).toMatchObject({ reason: 'key_conflict' })
+    },
+  )
 })
 
 describe('E2 a call failed without knowledge', () => {

@@ -99,7 +99,7 @@ const waiting = `select ${tables.runs.columns}, rowid from runs
   where state = 'pending' and graph = ? and version = ? and namespace = ifnull(?, namespace)
   order by rowid limit ?`
 const oneWaiting = `select ${tables.runs.columns}, rowid from runs
-  where state = 'pending' and run_id = ? and namespace = ?`
+  where state = 'pending' and run_id = ? and namespace = ifnull(?, namespace)`
 const stopping = `select ${tables.runs.columns} from runs
   where worker_id = ? and stop is not null and state = 'running'`
 
@@ -135,8 +135,14 @@ function claimable(c: Connection, request: ClaimRequest): Candidate[] {
 
 function waitingRuns(c: Connection, request: ClaimRequest): Candidate[] {
   if (request.runId !== undefined) {
-    const rows = c.sql(oneWaiting).all(request.runId, request.namespace ?? 'default')
-    return rows.map((row) => candidate(row, 'pending'))
+    const { runId, namespace = null, graphs } = request
+    const rows = c
+      .sql(oneWaiting)
+      .all(runId, namespace)
+      .map((row) => candidate(row, 'pending'))
+    return rows.filter(({ run }) =>
+      graphs.some(({ name, version }) => name === run.graph && version === run.version),
+    )
   }
   return request.graphs.flatMap(({ name, version }) =>
     c

@@ -13,6 +13,7 @@ import {
   isAsked,
   isHeld,
   keyOf,
+  type Subject,
 } from '../model/records.ts'
 import type { Changes, Loaded, Sealed } from '../store/store.ts'
 import { isBound } from './ruling.ts'
@@ -209,10 +210,12 @@ class Opener implements Opening {
   private counts({ record, key }: Entry, decision: Decision): boolean {
     // What let a held call pass says nothing about what became of it since.
     if (!isAsked(record.tool) && record.attempt > 0) return false
-    const { items, run } = this.loaded
-    const isAnew = ({ kind, state, body: { subject } }: Item) =>
-      kind === 'approval' && state === 'open' && subject !== null && keyOf(subject) === key
-    if (items.some(isAnew)) return false
+    const { items, decisions, run } = this.loaded
+    const isHere = (subject: Subject | null) => subject !== null && keyOf(subject) === key
+    const isAsking = ({ kind, state, body }: Item) =>
+      kind === 'approval' && state === 'open' && isHere(body.subject)
+    const last = decisions.findLast((row) => row.kind === 'approval' && isHere(row.subject))
+    if (last?.decisionId !== decision.decisionId || items.some(isAsking)) return false
     if (isBound(decision, record, items)) return true
     const message = `what ${decision.by} was shown is not what the record says`
     const data = { tool: record.tool, message }

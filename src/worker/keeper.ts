@@ -105,7 +105,7 @@ export class Keeper {
     if (leftMs < this.options.leaseMs / 2) await this.renew()
   }
 
-  /** `ended`: no function of its attempts runs on. Else the socket stays, to prove the end later. */
+  /** `ended`: no function of its attempts runs on. Else the socket stays, to prove the end. */
   async end(ended: boolean): Promise<void> {
     for (const loop of this.loops.splice(0)) loop.stop()
     for (const cleanUp of this.cleanUps.splice(0)) cleanUp()

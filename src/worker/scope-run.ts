@@ -1,5 +1,5 @@
-// The run that stands for a foreign workflow: no graph of ours, no checkpoint; its ledger, its items
-// and its hold are like any other's.
+// The run that stands for a foreign workflow: no graph of ours, no checkpoint; its ledger, its
+// items and its hold are like any other's.
 import type { Clock } from '../clock.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'

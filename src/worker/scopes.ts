@@ -98,7 +98,7 @@ export class Scopes {
     return hold
   }
 
-  /** Between scopes the run waits for its host, or for a person; both end with its host's return. */
+  /** Between scopes the run waits for its host or a person; both end with its host's return. */
   private makeReady(ref: RunRef, { nodeId, checkpointId }: ScopeIds): Promise<void> {
     const { store, clock } = this.engine
     const at = { visit: scopeVisit(nodeId, checkpointId), scope: { nodeId, checkpointId } }

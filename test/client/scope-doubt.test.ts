@@ -188,7 +188,7 @@ describe('C2 an outcome that nobody knows', () => {
     expect(sent).toHaveLength(2)
   })
 
-  test('fail: OutcomeUnknownError, and the same call at any later place goes to a person', async () => {
+  test('fail: OutcomeUnknownError, and the same call at a later place asks a person', async () => {
     const cf = await opens()
     const { mail, sent, state } = mailer()
     await within(cf, (scope) => ended(scope.call(mail, 'ana')))
@@ -297,7 +297,7 @@ describe('C2 a host that goes on after a doubt does not send the same call again
     expect(sent).toEqual(['ana', 'bob'])
   })
 
-  test('once somebody has failed it without knowing, and before its own scope is opened', async () => {
+  test('once somebody has failed it blindly, and before its own scope is opened', async () => {
     const cf = await opens()
     const { mail, sent, state } = mailer()
     await within(cf, (scope) => ended(scope.call(mail, 'ana')))

@@ -294,7 +294,7 @@ describe('D2 a lease that is lost', () => {
     await scope.close()
   })
 
-  test('declared dead between two scopes, and not noticed yet: a new worker takes over', async () => {
+  test('declared dead between two scopes, not noticed yet: a new worker takes over', async () => {
     const { store, call } = process()
     const { send, sent, until, answer } = slow()
     for (const text of ['x', 'x']) {
@@ -309,7 +309,7 @@ describe('D2 a lease that is lost', () => {
     expect(sent).toEqual(['x'])
   })
 
-  test('I2 taken over while a call is in flight: its end is evidence, and nothing else', async () => {
+  test('I2 taken over while a call is in flight: its end is evidence, no more', async () => {
     const first = process()
     const second = process(first.clock, first.store)
     const { send, sent, until, answer } = slow()

@@ -1,6 +1,6 @@
-// A graph that goes round three times, against the upstream process: pure, keyed and unsafe calls in
-// parallel, results and states too large for a row, every kind of dial, an approval that the node
-// asks for and a call that the gate holds.
+// A graph that goes round three times, against the upstream process: pure, keyed and unsafe calls
+// in parallel, results and states too large for a row, every kind of dial, an approval that the
+// node asks for and a call that the gate holds.
 import { graph, tool } from 'counterfoil'
 import { rounds } from './truth.mjs'
 import { post } from './workload.mjs'

@@ -52,7 +52,7 @@ const waits = graph({
 
 const last = workflow({ id: 'last@1.0.0', input: z.null(), run: async () => 'through' })
 
-test('D3, I7 a thousand runs that wait for people hold no worker, no lease and no memory', async () => {
+test('D3, I7 a thousand runs that wait for people hold no worker and no memory', async () => {
   const cf = await open({
     store: `sqlite:${join(folder, 'runs.db')}`,
     graphs: [waits, last],

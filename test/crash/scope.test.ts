@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { tool } from '../../src/index.ts'
 import { seeded } from '../sim/clock.ts'
-import { type Effect, faults, runOf, Site, script } from './driver.ts'
+import { faults, runOf, Site, script } from './driver.ts'
+import { effectsOfThread } from './truth.mjs'
 
 const everyPoint = process.env['COUNTERFOIL_FAILPOINT_PAIRS'] === 'all'
 const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 30)
@@ -12,22 +13,12 @@ const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 
 const ids = { workflowId: 't1', nodeId: 'tools', checkpointId: 'first' }
 
-/** The effects of an uninterrupted thread of host.mjs. */
-function expected(to: string): Pick<Effect, 'tool' | 'input'>[] {
-  return [0, 1, 2].flatMap((n) => [
-    { tool: 'mail', input: { to, subject: `step ${n}` } },
-    { tool: 'mail', input: { to, subject: `step ${n}, copy` } },
-    { tool: 'charge', input: { to, n } },
-    { tool: 'fetched', input: { to, n } },
-  ])
-}
-
-test('J1, C5 a host dies at the failpoints of its scopes: nothing twice, lost, or unsaid', async () => {
+test('J1, C5 a host dies at its scopes’ failpoints: nothing twice, lost, or unsaid', async () => {
   const reference = await Site.open()
   const { out, code } = await reference.worker('host.mjs', 0, 't1').exit
   expect(code).toBe(0)
   const { hits } = JSON.parse(out.split('\n').at(-1) ?? '')
-  expect(faults(reference.effects(), expected('t1'))).toEqual([])
+  expect(faults(reference.effects(), effectsOfThread('t1'))).toEqual([])
   await reference.close()
   expect(hits).toBeGreaterThan(60)
 
@@ -39,7 +30,7 @@ test('J1, C5 a host dies at the failpoints of its scopes: nothing twice, lost, o
     const { signal } = await site.worker('host.mjs', n, 't1').exit
     if (signal === 'SIGKILL') found.kills++
     await site.finishHost(['t1'])
-    const wrong = [...faults(site.effects(), expected('t1')), ...(await site.findings())]
+    const wrong = [...faults(site.effects(), effectsOfThread('t1')), ...(await site.findings())]
     bad.push(...wrong.map((each) => `failpoint ${n}: ${each}`))
     found.points++
     found.doubts += site.doubts
@@ -70,7 +61,7 @@ test('C5, D2 a host with many threads under random SIGKILLs', async () => {
   const bad = threads.flatMap((thread) =>
     faults(
       effects.filter((effect) => runOf(effect) === thread),
-      expected(thread),
+      effectsOfThread(thread),
     ),
   )
   const { doubts, falseDoubts } = site
@@ -106,7 +97,7 @@ function mailTool(sent: unknown[]) {
   })
 }
 
-test('I9, C2 a killed holder is taken over at once, and its call in flight is a doubt', async () => {
+test('I9, C2 a killed holder is taken over at once, its call in flight is a doubt', async () => {
   const site = await Site.open(60_000)
   const { child, exit } = opener(site, 'wait')
   await says(child, 'open')
@@ -165,7 +156,7 @@ test('D2 a host that has closed its scopes comes to its end by itself', async ()
   await site.close()
 }, 60_000)
 
-test('D4 a workflow whose ids are a host’s own is paused and cancelled like any other', async () => {
+test('D4 a workflow whose ids are a host’s own is stopped like any other', async () => {
   const site = await Site.open()
   await site.finishHost(['t1'])
   // In a process that can be killed: what asks the database for ever cannot be stopped from within.

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { seeded } from '../sim/clock.ts'
 import { compare, type Effect, type Exit, faults, runOf, Site, script } from './driver.ts'
-import { effectsOf } from './truth.mjs'
+import { effectsOf, effectsOfThread } from './truth.mjs'
 
 const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 20)
 const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
@@ -51,7 +51,7 @@ function commands(random: () => number, runIds: readonly string[], store: string
   return [...chosen, '--store', `sqlite:${store}`, '--json']
 }
 
-test('B8, D2, C5 two workers, a server, a host and a command line on one file, under kills', async () => {
+test('B8, D2, C5 two workers, a server, a host and a CLI on one file, under kills', async () => {
   const random = seeded(seed)
   const site = await Site.open(8)
   const runIds = Array.from({ length: 20 + killsWanted }, (_, i) => `r${i}`)
@@ -96,7 +96,7 @@ test('B8, D2, C5 two workers, a server, a host and a command line on one file, u
   const cancelled = await settle(site, runIds, threads)
   const effects = site.effects()
   const bad = [...runIds, ...threads].flatMap((runId) => {
-    const reference = threads.includes(runId) ? expected(runId) : effectsOf(runId)
+    const reference = threads.includes(runId) ? effectsOfThread(runId) : effectsOf(runId)
     const mine = of(effects, runId)
     if (!cancelled.includes(runId)) return faults(mine, reference)
     return compare(mine, reference).twice.map((key) => `TWICE ${key}`)
@@ -116,16 +116,6 @@ test('B8, D2, C5 two workers, a server, a host and a command line on one file, u
   expect(doubts).toBeGreaterThan(0)
   await site.close()
 }, 1_200_000)
-
-/** The effects of an uninterrupted thread of host.mjs. */
-function expected(to: string): Pick<Effect, 'tool' | 'input'>[] {
-  return [0, 1, 2].flatMap((n) => [
-    { tool: 'mail', input: { to, subject: `step ${n}` } },
-    { tool: 'mail', input: { to, subject: `step ${n}, copy` } },
-    { tool: 'charge', input: { to, n } },
-    { tool: 'fetched', input: { to, n } },
-  ])
-}
 
 async function settle(
   site: Site,

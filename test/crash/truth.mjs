@@ -73,3 +73,16 @@ export function effectsOf(to) {
   }
   return effects
 }
+
+/**
+ * The effects of an uninterrupted thread of the foreign runtime.
+ * @param {string} to
+ */
+export function effectsOfThread(to) {
+  return [0, 1, 2].flatMap((n) => [
+    { tool: 'mail', input: { to, subject: `step ${n}` } },
+    { tool: 'mail', input: { to, subject: `step ${n}, copy` } },
+    { tool: 'charge', input: { to, n } },
+    { tool: 'fetched', input: { to, n } },
+  ])
+}

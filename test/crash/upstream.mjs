@@ -1,6 +1,6 @@
 // The upstream, in a process of its own: counts effects in its own fsynced log. An unsafe effect
-// happens as often as it is asked for; a keyed one once for each key. A GET is answered when all that
-// had arrived before it is in the log.
+// happens as often as it is asked for; a keyed one once for each key. A GET is answered when all
+// that had arrived before it is in the log.
 import { appendFileSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 

@@ -153,6 +153,7 @@ describe('E1 edits', () => {
     // What is answered is what the second item showed, however often the code was run since.
     expect(await lab.output()).toMatchObject({ approved: true, data: second.body.data })
     const [, decision] = await lab.decisions()
+    expect(await lab.events('decision_unusable')).toHaveLength(1)
     const { data } = (await lab.output()) as Approval
     expect(decision?.shownHash).toBe(sha256(canonical({ title, data })))
   })
@@ -192,6 +193,29 @@ describe('E1 edits', () => {
     max = 5
     expect(await lab.process(graph, null)).toBe('ended')
     expect(await lab.output()).toEqual({ n: 7 })
+  })
+
+  test('C5 E2 nor is a result that a person gave: what the node has seen stands', async () => {
+    const lab = new Lab()
+    const hold = fake(lab, 'hold', 'unsafe_on_replay', { ms: 1_000 })
+    let max = 10
+    const output = z.object({ n: z.number() }).refine(({ n }) => n <= max)
+    const send = fake<{ n: number }>(lab, 'send', 'unsafe_on_replay', { ms: 1_000, output })
+    const graph = flow([send.tool, hold.tool], async (ctx) => {
+      const { n } = await ctx.call(send.tool, 1)
+      await ctx.call(hold.tool, 1)
+      return n
+    })
+    await lab.process(graph, null, { killWhen: () => send.sent.length === 1 })
+    await lab.process(graph, null)
+    await lab.decide({ outcome: 'happened', result: { n: 7 } })
+    await lab.process(graph, null, { killWhen: () => hold.sent.length === 1 })
+    max = 5
+    expect(await lab.process(graph, null)).toBe('parked')
+    expect((await lab.item()).body.subject?.tool).toBe('hold')
+    await lab.decide({ outcome: 'happened', result: { id: 'h' } })
+    expect(await lab.process(graph, null)).toBe('ended')
+    expect(await lab.output()).toBe(7)
   })
 
   test('I7 an answer whose schema takes its time is not overtaken by a park', async () => {

@@ -298,6 +298,18 @@ describe('C10 calls that were failed without knowledge', () => {
     expect(new Set(mail.sent.map((each) => each.key)).size).toBe(1)
   })
 
+  test('G1 C10 a key that is made of the occurrence is that of the call, not of the new record', async () => {
+    const idempotencyKey = (_: unknown, { occurrence }: { occurrence: number }) => `k${occurrence}`
+    const { lab, mail, flowing } = scene('idempotent_with_key', { idempotencyKey })
+    await failed(lab, flowing)
+    await lab.retry({ calls: { 'mail#0': 'send' } })
+    const killWhen = () => mail.sent.length === 2
+    await lab.process(flowing, null, { killWhen })
+    expect(await lab.process(flowing, null)).toBe('ended')
+    expect(mail.sent.map((each) => each.key)).toEqual(['k0', 'k0', 'k0'])
+    expect(await lab.events('key_moved')).toEqual([])
+  })
+
   test('I11 C10 evidence that it had landed voids a send that was not used yet', async () => {
     const lab = new Lab()
     const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 5_000, timeoutMs: 1_000 })
@@ -461,7 +473,13 @@ describe('C10 E1 the risk policy is asked about what is sent again', () => {
       const policy: RiskPolicy = ({ tool }) => (tool === 'mail' ? { ask: true } : 'run')
       await lab.process(flowing, null, { policy, killWhen: kill.in(lab) })
       await lab.process(flowing, null, { policy })
-      expect(await lab.items()).toHaveLength(1)
+      const items = await lab.items()
+      await lab.wish('pause')
+      await lab.wish('resume')
+      expect(await lab.process(flowing, null, { policy })).toBe('parked')
+      expect(await lab.items()).toEqual(items)
+      expect(items).toHaveLength(1)
+      expect(await lab.events('asked')).toHaveLength(1)
       expect(mail.sent).toHaveLength(1)
       await lab.decide({ outcome: 'approve' })
       expect(await lab.process(flowing, null, { policy })).toBe('ended')

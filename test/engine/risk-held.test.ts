@@ -24,6 +24,20 @@ function paying(pay: Fake<{ id: string }>, input: () => unknown = () => ({ eur: 
   })
 }
 
+/** Whoever can write to the database asks for more; the MAC is not right any more. */
+function alterRecords(lab: Lab): void {
+  const altered = (row: Loaded['records'][number]) => ({
+    ...row,
+    inputJson: '{"eur":5000}',
+    verifies: false,
+  })
+  const { load } = lab.store
+  lab.store.load = async (...args) => {
+    const loaded = await load(...args)
+    return loaded && { ...loaded, records: loaded.records.map(altered) }
+  }
+}
+
 /** Goes on to the end; a doubt is decided by what was sent. */
 async function toTheEnd(lab: Lab, flowing: Graph, pay: Fake<{ id: string }>): Promise<Item[]> {
   const doubts: Item[] = []
@@ -206,9 +220,13 @@ describe.each(classes)('%s held', (replayClass) => {
     await lab.process(paying(pay), null, { policy })
     const item = await lab.item()
     const body = { ...item.body, data: { input: { eur: 1 } } }
-    const alter = () => ({ changes: { items: [{ ...item, body }] }, value: null })
-    await lab.store.amend(ref, 'client', alter)
+    const put = (row: Item) =>
+      lab.store.amend(ref, 'client', () => ({ changes: { items: [row] }, value: null }))
+    await put({ ...item, body })
     await lab.decide({ outcome: 'approve' })
+    const [decided] = (await lab.inbox.list({ state: 'decided' })).items
+    // And made good again, so that nobody sees it: the decision knows what was looked at.
+    if (decided) await put({ ...decided, body: item.body })
     expect(await lab.process(paying(pay), null, { policy })).toBe('parked')
     expect(pay.sent).toEqual([])
     expect(await lab.events('decision_unusable')).toHaveLength(1)
@@ -220,19 +238,24 @@ describe.each(classes)('%s held', (replayClass) => {
     const pay = make(lab)
     await lab.process(paying(pay), null, { policy })
     await lab.decide({ outcome: 'approve' })
-    const altered = (row: Loaded['records'][number]) => ({
-      ...row,
-      inputJson: '{"eur":5000}',
-      verifies: false,
-    })
-    const { load } = lab.store
-    lab.store.load = async (...args) => {
-      const loaded = await load(...args)
-      return loaded && { ...loaded, records: loaded.records.map(altered) }
-    }
+    alterRecords(lab)
     expect(await lab.process(paying(pay), null, { policy })).toBe('parked')
     expect(await lab.item()).toMatchObject({ reason: 'tampered' })
     expect(pay.sent).toEqual([])
+  })
+
+  test('B8 I5 nor is one that a person has allowed to be sent once more', async () => {
+    const lab = new Lab()
+    const probe = () => ({ landed: 'unknown' as const })
+    const more = replayClass === 'idempotent_with_key' ? { keyTtlMs: 10 } : {}
+    const pay = make(lab, { probe, ...more })
+    await lab.process(paying(pay), null, { killWhen: () => pay.sent.length === 1 })
+    expect(await lab.process(paying(pay), null)).toBe('parked')
+    await lab.decide({ outcome: 'did_not_happen' })
+    alterRecords(lab)
+    expect(await lab.process(paying(pay), null)).toBe('parked')
+    expect(await lab.item()).toMatchObject({ reason: 'tampered' })
+    expect(pay.sent).toHaveLength(1)
   })
 })
 

@@ -1,6 +1,6 @@
 // counterfoil checkpoint …
 import type { Command } from 'commander'
-import { addGlobals } from '../cli.ts'
+import { finishGroup } from '../group.ts'
 import { addCheckpointDiff } from './checkpoint/diff.ts'
 import { addCheckpointInspect } from './checkpoint/inspect.ts'
 import { addCheckpointList } from './checkpoint/list.ts'
@@ -26,5 +26,5 @@ export function addCheckpoint(program: Command): void {
   addCheckpointInspect(command)
   addCheckpointDiff(command)
   addCheckpointPin(command)
-  addGlobals(command)
+  finishGroup(command)
 }

@@ -27,9 +27,9 @@ store is made if it is not there. A line is printed for each run that starts,
 waits or ends, and for each item that opens; with --json each is a JSON document
 on a line of its own.
 
-A graph that changed needs a version of its own: a store refuses the same one with
-other content. Then nothing is run; dev says what to write, and goes on when you
-have saved it.
+A graph that changed needs a version of its own: a store refuses the same one
+with other content. Then nothing is run; dev says what to write, and goes on as
+soon as you have saved it.
 
 Ctrl-C drains: calls under way finish and are recorded, runs are given back. A
 second one ends at once; the next worker then finds out what was under way.
@@ -63,10 +63,12 @@ async function dev(cli: Cli, file: string, options: Options): Promise<void> {
     await work(cli, file, { ...options, input, concurrency })
   } catch (error) {
     if (!isMendable(error)) throw error
-    if (isCounterfoilError(error, 'GRAPH_CHANGED')) tellChanged(cli, error)
-    else report(error, { json: cli.out.json, debug: cli.debug })
-    if (isAttempt()) giveUp()
-    process.exit(await tryAgain(cli, file, sources))
+    const tell = () => {
+      if (isCounterfoilError(error, 'GRAPH_CHANGED')) tellChanged(cli, error)
+      else report(error, { json: cli.out.json, debug: cli.debug })
+    }
+    if (isAttempt()) giveUp(tell)
+    process.exit(await tryAgain(cli, file, sources, tell))
   }
   // A module's own timers and connections would keep the process; its work here is done.
   process.exit(0)

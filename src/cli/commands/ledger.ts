@@ -1,6 +1,6 @@
 // counterfoil ledger …
 import type { Command } from 'commander'
-import { addGlobals } from '../cli.ts'
+import { finishGroup } from '../group.ts'
 import { addLedgerShow } from './ledger/show.ts'
 import { addLedgerVerify } from './ledger/verify.ts'
 
@@ -19,5 +19,5 @@ export function addLedger(program: Command): void {
     .addHelpText('after', help)
   addLedgerShow(command)
   addLedgerVerify(command)
-  addGlobals(command)
+  finishGroup(command)
 }

@@ -1,7 +1,6 @@
 // counterfoil run …
 import type { Command } from 'commander'
-import { addGlobals } from '../cli.ts'
-import { nearest, usageError } from '../usage.ts'
+import { finishGroup } from '../group.ts'
 import { addRunDocument } from './run/document.ts'
 import { addRunEvents } from './run/events.ts'
 import { addRunPreview } from './run/preview.ts'
@@ -21,17 +20,6 @@ export function addRun(program: Command): void {
     .command('run')
     .description('look after one run: show, pause, resume, cancel, retry, preview, …')
     .addHelpText('after', help)
-    .allowExcessArguments()
-    .action(() => {
-      const [first, ...rest] = command.args
-      if (first === undefined) return command.help({ error: true })
-      const near = nearest(
-        first,
-        command.commands.map((one) => one.name()),
-      )
-      const meant = near === null ? ['show', first] : [near, ...rest]
-      throw usageError(`unknown command 'run ${first}'; did you mean: run ${meant.join(' ')}?`)
-    })
   addRunShow(command)
   addStops(command)
   addRunRetry(command)
@@ -39,5 +27,5 @@ export function addRun(program: Command): void {
   addRunEvents(command)
   addRunState(command)
   addRunDocument(command)
-  addGlobals(command)
+  finishGroup(command, { otherwise: (word) => `show ${word}` })
 }

@@ -1,6 +1,6 @@
 // counterfoil store …
 import type { Command } from 'commander'
-import { addGlobals } from '../cli.ts'
+import { finishGroup } from '../group.ts'
 import { addStoreAdopt } from './store/adopt.ts'
 import { addStoreCollect } from './store/collect.ts'
 import { addRotateKey } from './store/rotate-key.ts'
@@ -20,5 +20,5 @@ export function addStore(program: Command): void {
   addStoreAdopt(command)
   addStoreCollect(command)
   addRotateKey(command)
-  addGlobals(command)
+  finishGroup(command)
 }

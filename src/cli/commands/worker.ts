@@ -1,6 +1,6 @@
 // counterfoil worker …
 import type { Command } from 'commander'
-import { addGlobals } from '../cli.ts'
+import { finishGroup } from '../group.ts'
 import { addWorkerDead } from './worker/dead.ts'
 import { addWorkerList } from './worker/list.ts'
 
@@ -18,5 +18,5 @@ export function addWorker(program: Command): void {
     .addHelpText('after', help)
   addWorkerList(command)
   addWorkerDead(command)
-  addGlobals(command)
+  finishGroup(command)
 }

@@ -27,7 +27,8 @@ export function isMendable(error: unknown): boolean {
 }
 
 /** Ends this attempt; the process that made it waits for a change. */
-export function giveUp(): never {
+export function giveUp(tell: () => void): never {
+  tell()
   process.exit(couldNot)
 }
 
@@ -35,10 +36,17 @@ export function giveUp(): never {
  * Waits for a change and tries again, until an attempt has ended by itself. `tried` is what the
  * sources were like before the last attempt: one that was saved meanwhile counts as changed.
  */
-export async function tryAgain(cli: Cli, file: string, tried: string): Promise<number> {
+export async function tryAgain(
+  cli: Cli,
+  file: string,
+  tried: string,
+  tell: () => void,
+): Promise<number> {
   let before = tried
-  for (;;) {
+  for (let first = true; ; first = false) {
+    // Before anything is said: whoever reads it may answer with Ctrl-C at once.
     const enough = interrupted()
+    if (first) tell()
     cli.out.text(cli.out.colors.dim('Waiting for a change of the source; Ctrl-C ends.'))
     await sourcesChange(file, before, enough.promise)
     enough.forget()

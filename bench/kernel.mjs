@@ -166,7 +166,9 @@ const asks = workflow({
   },
 })
 
-/** Milliseconds from asking a person to a row that nobody holds; and bytes of memory a parked run. */
+/**
+ * Milliseconds from asking a person to a row that nobody holds; and bytes of memory a parked run.
+ */
 export async function waiting(/** @type {string} */ dir, /** @type {number} */ count) {
   const cf = await open({ store: `sqlite:${dir}/waiting.db`, graphs: [asks] })
   const worker = cf.worker({ concurrency: 1 })

@@ -1,5 +1,5 @@
-// What takes longer than a second says what it is at, on a line of stderr that is taken back as soon
-// as anything else is printed. Only for people: never with --json, never into a file.
+// What takes longer than a second says what it is at, on a line of stderr that is taken back as
+// soon as anything else is printed. Only for people: never with --json, never into a file.
 import { systemClock } from '../clock.ts'
 import { colorsFor } from './output.ts'
 import { clean, clip, duration } from './text.ts'

@@ -1,5 +1,5 @@
-// What a SQLite file says about itself and how much is in it, by counting in the database: the lists
-// of a store are for reading rows, and there may be millions. Reads only.
+// What a SQLite file says about itself and how much is in it, by counting in the database: the
+// lists of a store are for reading rows, and there may be millions. Reads only.
 import { statSync } from 'node:fs'
 import type { ItemKind } from '../model/records.ts'
 import { type RunState, runStates } from '../model/run-state.ts'

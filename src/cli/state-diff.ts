@@ -1,5 +1,5 @@
-// Two states, as a person compares them: which paths are new, gone or other. Nothing here recurses on
-// the stack, since a state may nest as deep as canonical JSON may.
+// Two states, as a person compares them: which paths are new, gone or other. Nothing here recurses
+// on the stack, since a state may nest as deep as canonical JSON may.
 import { canonical } from '../model/canonical.ts'
 
 export interface Change {

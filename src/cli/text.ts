@@ -34,8 +34,9 @@ export function widthOf(text: string): number {
   return width
 }
 
-// More code units than any text of a column that is worth its room: what lies beyond them need not be
-// looked at. A value of megabytes that is to be cut to a line would else be taken apart as a whole.
+// More code units than any text of a column that is worth its room: what lies beyond them need not
+// be looked at. A value of megabytes that is to be cut to a line would else be taken apart as a
+// whole.
 const unitsPerColumn = 32
 
 /** Whether it needs no more columns than these. */

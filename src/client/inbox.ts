@@ -6,7 +6,8 @@ import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import type { Attempt, Decision, Item, Outcome } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
-import type { ItemFilter, LoadAt, Loaded, Page, Store } from '../store/store.ts'
+import type { ItemFilter, Loaded, Page, Store } from '../store/store.ts'
+import { closeLeftovers, placeOf } from './leftovers.ts'
 
 /** An item with all that a person needs in order to decide it. */
 export interface ItemView extends Item {
@@ -66,7 +67,9 @@ export class Inbox {
       const made = decide(now, itemId, request, { decisionId, at: clock.now() })
       return { changes: made.changes, value: made.decision }
     }
-    return store.amend(item, 'client', change, placeOf(item))
+    const decision = await store.amend(item, 'client', change, placeOf(item))
+    if (request.outcome === 'abandon') await closeLeftovers(store, clock, item)
+    return decision
   }
 
   /** Where the graph is at hand its schema is asked here; the engine asks it again in any case. */
@@ -90,9 +93,4 @@ export class Inbox {
     if (item) return item
     throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
   }
-}
-
-/** Where the store finds what belongs to the item, wherever its run is by now. */
-function placeOf({ visit, body }: Item): LoadAt {
-  return { visit, ...(body.scope ? { scope: body.scope } : {}) }
 }

@@ -141,7 +141,8 @@ function isAbout(decision: Decision, { record, generation, visit }: Placed): boo
   if (decision.generation !== generation || decision.visit !== visit) return false
   const names = (subject: Subject | null) => subject !== null && keyOf(subject) === keyOf(record)
   if (names(decision.subject) || names(decision.record)) return true
-  // "Send" in a drift is about a place, and the call that is then sent there may have another input.
+  // "Send" in a drift is about a place, and the call that is then sent there may have another
+  // input.
   const { subject } = decision
   const place = subject?.tool === record.tool && subject.nth === record.nth
   return place && decision.usedBy?.startsWith(`${generation}#${visit}/${keyOf(record)}/`) === true

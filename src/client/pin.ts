@@ -1,6 +1,7 @@
 // Pins an earlier, good checkpoint of a run that cannot go on from its own (D11). The run stands at
 // that visit again; records of later visits stay, and answer their calls when the run comes there.
 import { type Clock, timeId } from '../clock.ts'
+import { authorFault } from '../model/author.ts'
 import { expectedAt, readChain, rebase } from '../model/checkpoint.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import { bare, type Decision, eventOf, type Item, type Run, type RunRef } from '../model/records.ts'
@@ -24,11 +25,8 @@ export async function pinCheckpoint(
 ): Promise<void> {
   const run = await store.getRun(ref)
   if (run === null) throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${ref.runId}`)
-  for (const key of ['by', 'reason'] as const) {
-    if (typeof request[key] !== 'string' || request[key].trim() === '') {
-      throw refused(run, `say \`${key}\`: who pins it, and why`)
-    }
-  }
+  const fault = authorFault(request)
+  if (fault) throw refused(run, `a pin ${fault}`)
   const { visit } = request
   if (!Number.isInteger(visit)) {
     throw refused(run, `say \`visit\`, a number: ${String(visit)} is none`)

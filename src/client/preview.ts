@@ -1,5 +1,5 @@
-// "If the worker died now" (C7): what a resume would do with every recorded call of the run's present
-// visit, by the same verdict that the engine asks.
+// "If the worker died now" (C7): what a resume would do with every recorded call of the run's
+// present visit, by the same verdict that the engine asks.
 import type { Clock } from '../clock.ts'
 import type { Graph } from '../model/graph.ts'
 import {
@@ -14,14 +14,16 @@ import {
   type RunRef,
 } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
+import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { stricter } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
-import type { Loaded, Sealed, Store } from '../store/store.ts'
+import type { LoadAt, Loaded, Sealed, Store } from '../store/store.ts'
+import { rowsOf } from './verify-run.ts'
 
 /**
- * `replay`: its recorded result or failure is given again. `rerun`: it is sent (again). `probe`: its
- * upstream is asked first, and a person if that does not know. `park`: a person is asked. `wait`: a
- * person is being asked already, or will be asked the same again.
+ * `replay`: its recorded result or failure is given again. `rerun`: it is sent (again). `probe`:
+ * its upstream is asked first, and a person if that does not know. `park`: a person is asked.
+ * `wait`: a person is being asked already, or will be asked the same again.
  */
 export type PreviewAction = 'replay' | 'rerun' | 'probe' | 'park' | 'wait'
 
@@ -54,9 +56,12 @@ export async function previewRun(
   const now = await store.load(ref)
   if (now === null) return null
   const graph = graphs.get(`${now.run.graph}@${now.run.version}`) ?? null
-  const calls = now.records
-    .filter((record) => !isReplaced(now, record))
-    .map((record) => previewOf(now, record, graph, clock.now()))
+  const places = now.run.graph === scopeGraph.name ? await scopesOf(store, now) : [now]
+  const calls = places.flatMap((place) =>
+    place.records
+      .filter((record) => !isReplaced(place, record))
+      .map((record) => previewOf(place, record, graph, clock.now())),
+  )
   const count = (...actions: PreviewAction[]) =>
     calls.filter((call) => actions.includes(call.action)).length
   return {
@@ -67,6 +72,20 @@ export async function previewRun(
     park: count('park', 'probe', 'wait'),
     notes: notesOn(now, graph),
   }
+}
+
+/** A foreign workflow's scopes that have calls without an end; the others replay as they are. */
+async function scopesOf(store: Store, { run }: Loaded): Promise<Loaded[]> {
+  const open = new Map<string, LoadAt>()
+  for await (const { status, nodeId, checkpointId } of rowsOf((page) =>
+    store.listRecords(run, page),
+  )) {
+    if (status !== 'pending' && status !== 'in_doubt') continue
+    const visit = scopeVisit(nodeId, checkpointId)
+    open.set(`${visit}`, { visit, scope: { nodeId, checkpointId } })
+  }
+  const loaded = await Promise.all([...open.values()].map((at) => store.load(run, at)))
+  return loaded.filter((place) => place !== null)
 }
 
 function previewOf(

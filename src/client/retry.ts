@@ -1,7 +1,8 @@
-// A failed run, tried again by a person from its last checkpoint (C10). What succeeded is read back;
-// for each call that failed the person says what becomes of it: a failure that is kept would only
-// fail the run again.
+// A failed run, tried again by a person from its last checkpoint (C10). What succeeded is read
+// back; for each call that failed the person says what becomes of it: a failure that is kept would
+// only fail the run again.
 import { type Clock, timeId } from '../clock.ts'
+import { authorFault } from '../model/author.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
 import { type DecideView, quietUntil } from '../model/decide.ts'
 import { CounterfoilError } from '../model/errors.ts'
@@ -17,7 +18,9 @@ import {
 } from '../model/records.ts'
 import type { Changes, Loaded, Store } from '../store/store.ts'
 
-/** `send`: once more. `keep`: it stays failed. Or the result, where a person knows that it happened. */
+/**
+ * `send`: once more. `keep`: it stays failed. Or the result, where a person knows that it happened.
+ */
 export type Fate = 'send' | 'keep' | { happened: unknown }
 
 export interface RetryRequest {
@@ -50,11 +53,8 @@ export async function retryRun(
   ref: RunRef,
   request: RetryRequest,
 ): Promise<void> {
-  for (const key of ['by', 'reason'] as const) {
-    if (typeof request?.[key] !== 'string' || request[key].trim() === '') {
-      throw invalid(`a retry needs \`${key}\`: who wants it, and why`)
-    }
-  }
+  const fault = authorFault(request)
+  if (fault) throw invalid(`a retry ${fault}`)
   await store.amend(ref, 'client', (now) => ({
     changes: changesFor(now, request, clock),
     value: null,

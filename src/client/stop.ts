@@ -1,11 +1,14 @@
-// Pause, resume and cancel (D4). A run that nobody holds changes at once; of one that a worker holds
-// it is asked: the worker finishes what is under way, records it, and makes the transition (I7).
-// Each raises the arrivals, so that a park or a stop that has not seen it does not land (I10).
+// Pause, resume and cancel (D4). A run that nobody holds changes at once; of one that a worker
+// holds it is asked: the worker finishes what is under way, records it, and makes the transition
+// (I7). Each raises the arrivals, so that a park or a stop that has not seen it does not land
+// (I10).
 import type { Clock } from '../clock.ts'
+import { authorFault } from '../model/author.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import { eventOf, type Item, type Run, type RunRef, type StopRequest } from '../model/records.ts'
 import { isEnded, type RunState } from '../model/run-state.ts'
 import type { Changes, Loaded, RunChange, Store } from '../store/store.ts'
+import { closeLeftovers } from './leftovers.ts'
 
 /** Who wants it, and why: kept in the run's history. */
 export interface Wish {
@@ -28,6 +31,8 @@ export async function askFor(
   what: Stopping,
   { by = 'api', reason = `${what} was asked for` }: Wish = {},
 ): Promise<void> {
+  const fault = authorFault({ by, reason })
+  if (fault) throw new CounterfoilError('INPUT_INVALID', `${what} ${fault}`)
   await checkWorkers()
   // A death is final, so what is true now is true under the lock as well.
   const gone = new Set(
@@ -41,6 +46,7 @@ export async function askFor(
     const changes = changesFor(now, what, request, held)
     return { changes, value: null }
   })
+  if (what === 'cancel') await closeLeftovers(store, clock, ref)
 }
 
 type Request = Omit<StopRequest, 'to'>

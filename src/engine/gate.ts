@@ -207,7 +207,9 @@ export class Gate {
     if (send) this.obeySend(call, send.decision)
   }
 
-  /** One send is allowed of a call that has no record yet; what the risk policy says still holds. */
+  /**
+   * One send is allowed of a call that has no record yet; what the risk policy says still holds.
+   */
   private obeySend(call: IssuedCall, grant: Decision): void {
     call.grant = grant
     // The failed record keeps its number: what is tried again has a record of its own.

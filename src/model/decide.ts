@@ -1,6 +1,7 @@
 // What a person may decide about an item, and what that changes: pure functions over the run as it
 // stands. I5 is enforced here: nobody may say "it did not happen" of an attempt that may still
 // land.
+import { authorFault } from './author.ts'
 import { canonical, sha256, wellFormed } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
 import {
@@ -111,11 +112,8 @@ function decisionOf(
   request: DecideRequest,
   made: { decisionId: string; at: number },
 ): Decision {
-  for (const key of ['by', 'reason'] as const) {
-    if (typeof request[key] !== 'string' || request[key].trim() === '') {
-      throw error('DECISION_INVALID', `a decision needs \`${key}\`: who decides, and why`)
-    }
-  }
+  const fault = authorFault(request)
+  if (fault) throw error('DECISION_INVALID', `a decision ${fault}`)
   const { namespace, runId, itemId, kind, reason, generation, visit } = item
   return {
     namespace,
@@ -143,7 +141,9 @@ function decisionOf(
   }
 }
 
-/** Of what stands in the item now, whatever hash it was written with: that is what was looked at. */
+/**
+ * Of what stands in the item now, whatever hash it was written with: that is what was looked at.
+ */
 function shownHashOf({ title, body: { approval, data } }: Item): string | null {
   return approval ? sha256(canonical({ title, data })) : null
 }

@@ -51,3 +51,6 @@ export const waitingItemsMax = 100
 
 /** A text longer than this (UTF-8) lies in a blob, and its row holds the digest (B7). */
 export const blobBytesMin = 65_536
+
+/** Characters in the name and in the reason of whoever decides: they lie in small rows. */
+export const saidLengthMax = 4_000

@@ -18,7 +18,9 @@ export interface Run extends RunRef {
   readonly generation: number
   /** Grows with every arrival at a node. */
   readonly visit: number
-  /** The highest visit that a record may belong to: beyond `visit` where checkpoints are skipped. */
+  /**
+   * The highest visit that a record may belong to: beyond `visit` where checkpoints are skipped.
+   */
   readonly reached: number
   readonly inputHash: string
   readonly outputJson: string | null

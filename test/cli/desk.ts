@@ -1,6 +1,6 @@
 // A graph with everything that an operator meets: a pure call, an unsafe one that may be slow, lost
-// or refused, an approval, and a keyed call that the policy of the program may hold. Runs are real, in
-// this process; the command line looks at them from processes of its own.
+// or refused, an approval, and a keyed call that the policy of the program may hold. Runs are real,
+// in this process; the command line looks at them from processes of its own.
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'

@@ -1,5 +1,5 @@
-// A failed run, tried again by a person (C10): the fate of each failed call is said, what succeeded is
-// not repeated, and a send that was allowed happens once, wherever the process dies.
+// A failed run, tried again by a person (C10): the fate of each failed call is said, what succeeded
+// is not repeated, and a send that was allowed happens once, wherever the process dies.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { RefusedError } from '../../src/model/errors.ts'

@@ -1,5 +1,5 @@
-// A call that the risk policy holds, from the question to the receipt: killed at every event, edited,
-// rejected, moved, and with its rows altered behind its back.
+// A call that the risk policy holds, from the question to the receipt: killed at every event,
+// edited, rejected, moved, and with its rows altered behind its back.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sha256 } from '../../src/model/canonical.ts'

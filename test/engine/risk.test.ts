@@ -1,5 +1,5 @@
-// The risk policy: run, ask, refuse. What it holds is not sent before a person agrees, and not twice
-// after, wherever the process dies.
+// The risk policy: run, ask, refuse. What it holds is not sent before a person agrees, and not
+// twice after, wherever the process dies.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { CallOptions, Context } from '../../src/model/context.ts'

@@ -329,8 +329,11 @@ describe('C2 what a decision must say', () => {
     for (const value of [undefined, '', '  ', '\n', null, 7]) {
       const error = refusal({ ...ask('happened', { result: 1 }), [key]: value } as never)
       expect(error.code).toBe('DECISION_INVALID')
-      expect(error.message).toBe(`a decision needs \`${key}\`: who decides, and why`)
+      const what = key === 'by' ? 'who says it' : 'why'
+      expect(error.message).toBe(`a decision needs \`${key}\`: ${what}`)
     }
+    const long = refusal({ ...ask('happened', { result: 1 }), [key]: 'x'.repeat(4_001) } as never)
+    expect(long.message).toBe(`a decision has a \`${key}\` of 4001 characters; 4000 at most`)
   })
 
   test('C2 an item that is not there', () => {

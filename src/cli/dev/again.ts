@@ -1,6 +1,6 @@
-// Owns: `dev` going on after a file that it could not work with. A module cannot be loaded anew in the
-// same process with all that it imports, so every new attempt is a process of its own; this one waits
-// for the sources to change between two of them.
+// Owns: `dev` going on after a file that it could not work with. A module cannot be loaded anew in
+// the same process with all that it imports, so every new attempt is a process of its own; this one
+// waits for the sources to change between two of them.
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { isCounterfoilError } from '../../model/errors.ts'

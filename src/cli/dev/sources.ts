@@ -1,5 +1,6 @@
-// The sources around a file, looked at until one of them changes. By their times and sizes: an editor
-// may write a file in place or put another in its place, and a watch on either misses the other.
+// The sources around a file, looked at until one of them changes. By their times and sizes: an
+// editor may write a file in place or put another in its place, and a watch on either misses the
+// other.
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, extname, join, resolve } from 'node:path'
 import { pause, systemClock } from '../../clock.ts'

@@ -72,13 +72,13 @@ with recursive found (node, id) as (
     select n.rowid from tool_call_results n
       where n.namespace = @namespace and n.workflow_id = @runId
         and (n.node_id, n.checkpoint_id) >
-          (found.node, substr(found.id, 1, instr(found.id, '#') - 1) || '$')
+          (found.node, substr(found.id, 1, instr(found.id || '#', '#') - 1) || '$')
       order by n.node_id, n.checkpoint_id limit 1)
 )
 select ${tables.records.columnList.map((column) => `r.${column}`).join(', ')}, r.mac
 from found cross join tool_call_results r
 where r.namespace = @namespace and r.workflow_id = @runId and r.node_id = found.node
-  and r.checkpoint_id = substr(found.id, 1, instr(found.id, '#') - 1) || @suffix
+  and r.checkpoint_id = substr(found.id, 1, instr(found.id || '#', '#') - 1) || @suffix
 order by r.rowid`
 
 // A scope's ids are its host's, whatever they look like.

@@ -178,10 +178,10 @@ async function judge(
     for (const one of sent) {
       const { site, v } = one.input as Input
       const same = sent.filter((each) => (each.input as Input).site === site)
-      const most = 1 + (allowed.get(site) ?? 0)
-      if (tool.replayClass === 'unsafe_on_replay') {
-        expect([site, same.length <= most]).toEqual([site, true])
-      } else expect(new Set(same.map((each) => each.key)).size).toBe(1)
+      // What a person lets be sent once more may have another input by then, and so another key.
+      const unsafe = tool.replayClass === 'unsafe_on_replay'
+      const effects = unsafe ? same.length : new Set(same.map((each) => each.key)).size
+      expect([site, effects <= 1 + (allowed.get(site) ?? 0)]).toEqual([site, true])
       const what = told(site, seed)
       expect(['run', 'approve', 'edit']).toContain(what)
       expect([site, v === 'edited']).toEqual([site, what === 'edit'])

@@ -1,0 +1,56 @@
+// What the end of a foreign workflow leaves behind: items of all its scopes, and a preview of them.
+import { afterEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Counterfoil, open, tool } from '../../src/index.ts'
+
+const opened: Counterfoil[] = []
+
+afterEach(async () => {
+  for (const cf of opened.splice(0)) await cf.close()
+})
+
+const send = tool({
+  name: 'send',
+  replayClass: 'unsafe_on_replay',
+  input: z.string(),
+  run: () => Promise.reject(new Error('broke off')),
+})
+
+/** Two scopes of one workflow, each with a call whose outcome nobody knows. */
+async function twoDoubts() {
+  const cf = await open({ store: 'memory:', settleMs: 30, onWarning: () => {} })
+  opened.push(cf)
+  for (const checkpointId of ['c1', 'c2']) {
+    const scope = await cf.scope({ workflowId: 'thread', nodeId: 'tools', checkpointId })
+    await expect(scope.call(send, checkpointId)).rejects.toMatchObject({ code: 'REPLAY_UNSAFE' })
+    await scope.close()
+  }
+  return cf
+}
+
+test('D4 cancelling closes the items of every scope, not only of the one that was loaded', async () => {
+  const cf = await twoDoubts()
+  expect((await cf.inbox.list()).items.length).toBe(2)
+  await cf.run('thread').cancel({ by: 'ana', reason: 'enough' })
+  expect((await cf.inbox.list()).items).toEqual([])
+  expect(await cf.run('thread').status()).toMatchObject({ state: 'cancelled' })
+})
+
+test('D4 so does abandoning', async () => {
+  const cf = await twoDoubts()
+  const [item] = (await cf.inbox.list()).items
+  const said = { by: 'ana', reason: 'enough', version: item?.version ?? 0 }
+  await cf.inbox.decide(item?.itemId ?? '', { outcome: 'abandon', ...said })
+  expect((await cf.inbox.list()).items).toEqual([])
+  expect(await cf.run('thread').status()).toMatchObject({ state: 'failed' })
+})
+
+test('C7 a preview of a foreign workflow shows the open calls of all its scopes', async () => {
+  const cf = await twoDoubts()
+  const { calls, park } = await cf.run('thread').preview()
+  expect(calls.map((call) => [call.tool, call.action])).toEqual([
+    ['send', 'wait'],
+    ['send', 'wait'],
+  ])
+  expect(park).toBe(2)
+})

@@ -15,6 +15,7 @@ import { CounterfoilError } from './model/errors.ts'
 import type { Graph } from './model/graph.ts'
 import * as limits from './model/limits.ts'
 import type { RiskPolicy } from './model/risk.ts'
+import { isName } from './model/tool.ts'
 import { bootId } from './store/boot.ts'
 import { openMemory } from './store/memory/index.ts'
 import type { Store } from './store/store.ts'
@@ -171,7 +172,28 @@ function createEngine(
   }
 }
 
+const known = [
+  ...['store', 'graphs', 'namespace', 'gate', 'key', 'blobDir', 'blobBytesMin', 'allowNetworkFs'],
+  ...['settleMs', 'onWarning'],
+]
+
+/** A slip must not pass: `gaet` would leave every call without its gate. */
 function checkOptions(options: OpenOptions): void {
+  const bad = (what: string) => new CounterfoilError('OPEN_INVALID', `open: ${what}`)
+  const strange = Object.keys(options ?? {}).find((key) => !known.includes(key))
+  if (strange !== undefined) {
+    throw bad(`there is no option \`${strange}\`; the options are ${known.join(', ')}`)
+  }
+  const { namespace, settleMs, blobDir } = options ?? {}
+  if (namespace !== undefined && !isName(namespace)) {
+    throw bad(`namespace ${JSON.stringify(namespace)} is not usable: letters, digits, _ . : -`)
+  }
+  if (settleMs !== undefined && !(Number.isFinite(settleMs) && settleMs >= 0)) {
+    throw bad('`settleMs` must be milliseconds')
+  }
+  if (blobDir !== undefined && (typeof blobDir !== 'string' || blobDir === '')) {
+    throw bad('`blobDir` must be a path')
+  }
   const { gate, blobBytesMin } = options ?? {}
   if (gate !== undefined && typeof gate !== 'function') {
     throw new CounterfoilError('OPEN_INVALID', 'open: `gate` must be a function of a call')

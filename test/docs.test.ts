@@ -173,6 +173,8 @@ function misspelt(line: string, program: Command): string | null {
     command = next
   }
   const [first = ''] = words
+  if (words.at(-1) === '--help') words = words.slice(0, -1)
+  if (words.length === 0) return null
   if (command === program) return `there is no command ${first}`
   const group = command.commands.length > 0 && command.registeredArguments.length === 0
   const rest = words.slice(words.indexOf(command.name()) + 1)

@@ -9,7 +9,7 @@ import { confirmed } from './prompt.ts'
 import { clean, wrap } from './text.ts'
 import { parseJson, usageError, wholeNumber } from './usage.ts'
 import { decisionJson, runJson } from './wire.ts'
-import { liveWorkers, workerLine } from './worker-life.ts'
+import { whoGoesOn } from './worker-life.ts'
 
 export interface DecideOptions {
   record?: string
@@ -71,7 +71,7 @@ export async function decideItem(cli: Cli, said: Said, options: DecideOptions): 
       )
     }
     if (run?.state === 'pending') {
-      cli.out.text(...wrap(workerLine(await liveWorkers(cf)), cli.out.width))
+      cli.out.text(...wrap(await whoGoesOn(cf, run), cli.out.width))
     }
   })
 }

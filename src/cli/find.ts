@@ -19,8 +19,8 @@ export async function findOwnRun(cli: Cli, cf: Counterfoil, runId: string): Prom
   if (run.graph !== scopeGraph.name) return run
   throw new CounterfoilError(
     'CHECKPOINT_NOT_FOUND',
-    `run ${runId} is of a foreign runtime, which keeps its state itself: there are no checkpoints ` +
-      'of it here',
+    `run ${runId} is of a foreign runtime, which keeps its state itself: there are no ` +
+      'checkpoints of it here',
     { details: ref(run) },
   )
 }

@@ -44,8 +44,9 @@ export function fits(text: string, width: number): boolean {
   return text.length <= width * unitsPerColumn && widthOf(text) <= width
 }
 
-function partsOf(text: string): string[] {
-  return [...segments.segment(text)].map(({ segment }) => segment)
+/** One after the other: whoever has enough asks for no more. */
+function* partsOf(text: string): Generator<string> {
+  for (const { segment } of segments.segment(text)) yield segment
 }
 
 /** Cut to `width` columns; an id keeps its two ends, a sentence its beginning. */
@@ -56,11 +57,11 @@ export function clip(text: string, width: number, keep: 'ends' | 'start' = 'star
   const start = partsOf(text.slice(0, room))
   if (keep === 'start') return `${take(start, width - 1)}…`
   const head = Math.ceil((width - 1) / 2)
-  const end = partsOf(text.slice(-room)).reverse()
+  const end = [...partsOf(text.slice(-room))].reverse()
   return `${take(start, head)}…${take(end, width - 1 - head, true)}`
 }
 
-function take(parts: readonly string[], width: number, backwards = false): string {
+function take(parts: Iterable<string>, width: number, backwards = false): string {
   let taken = ''
   for (const part of parts) {
     if (widthOf(taken) + widthOf(part) > width) break
@@ -79,9 +80,9 @@ export function wrap(text: string, width: number): string[] {
       line = ''
     }
     while (line === '' && !fits(word, width)) {
-      const parts = partsOf(word.slice(0, width * unitsPerColumn))
+      const start = word.slice(0, width * unitsPerColumn)
       // Never nothing, or there would be no end to it.
-      const head = take(parts, width) || (parts[0] ?? word)
+      const head = take(partsOf(start), width) || (partsOf(start).next().value ?? start)
       lines.push(head)
       word = word.slice(head.length)
     }

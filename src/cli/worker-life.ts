@@ -1,5 +1,7 @@
 // Whether workers live, as far as this machine can tell.
 import { connect } from 'node:net'
+import type { Run } from '../model/records.ts'
+import { scopeGraph } from '../model/scope.ts'
 import type { Counterfoil } from '../open.ts'
 import type { WorkerRow } from '../store/store.ts'
 import { plural } from './text.ts'
@@ -14,11 +16,11 @@ export function lifeOf({ diedAt, stoppedAt, expired }: WorkerRow): Life {
 }
 
 /** Whether somebody is there to carry a run on. */
-export async function liveWorkers(cf: Counterfoil): Promise<number> {
-  return (await cf.store.workers()).filter((row) => lifeOf(row) === 'alive').length
-}
-
-export function workerLine(count: number): string {
+export async function whoGoesOn(cf: Counterfoil, run: Run): Promise<string> {
+  if (run.graph === scopeGraph.name) {
+    return 'It goes on when the runtime that it belongs to comes to this place again.'
+  }
+  const count = (await cf.store.workers()).filter((row) => lifeOf(row) === 'alive').length
   if (count > 0) return `${plural(count, 'worker')} on this store will carry the run on.`
   return 'No worker is on this store now: the run goes on as soon as one starts (counterfoil dev).'
 }

@@ -74,17 +74,20 @@ export class Inbox {
 
   /** Where the graph is at hand its schema is asked here; the engine asks it again in any case. */
   private async checkResult(item: Item, request: DecideRequest): Promise<void> {
-    const states = request.outcome === 'happened' || request.outcome === 'use_record'
-    const record = request.outcome === 'use_record' && request.result === undefined
-    if (!states || record) return
+    const { outcome, result } = request
+    if (!['happened', 'use_record', 'edit'].includes(outcome)) return
+    if (outcome !== 'happened' && result === undefined) return
     const { store, graphs } = this.options
     const run = await store.getRun(item)
     const graph = graphs.get(`${run?.graph}@${run?.version}`)
     const tool = graph?.tools.get(item.body.subject?.tool ?? '')
-    const output = tool?.rules.output
-    if (!output) return
-    const subject = `result of ${tool?.name}`
-    await validate(output, request.result, { code: 'OUTPUT_INVALID', subject })
+    if (tool === undefined) return
+    const { input, output } = tool.rules
+    const edits = outcome === 'edit'
+    const schema = edits ? input : output
+    const code = edits ? 'INPUT_INVALID' : 'OUTPUT_INVALID'
+    const subject = `${edits ? 'edited input' : 'result'} of ${tool.name}`
+    if (schema) await validate(schema, result, { code, subject })
   }
 
   private async find(itemId: string): Promise<Item> {

@@ -1,5 +1,5 @@
-// A workflow of a foreign runtime has items of many scopes, and an amendment sees those of one. What
-// the end of such a run leaves open is closed here, item by item: again if it was interrupted.
+// A workflow of a foreign runtime has items of many scopes, and an amendment sees those of one.
+// What the end of such a run leaves open is closed here, item by item: again if it was interrupted.
 import type { Clock } from '../clock.ts'
 import type { Item, RunRef } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'

@@ -16,6 +16,7 @@ import {
   type RunRef,
   type Subject,
 } from '../model/records.ts'
+import { scopeGraph } from '../model/scope.ts'
 import type { Changes, Loaded, Store } from '../store/store.ts'
 
 /**
@@ -63,6 +64,9 @@ export async function retryRun(
 
 function changesFor(now: Loaded, request: RetryRequest, clock: Clock): Changes {
   const { run } = now
+  if (run.graph === scopeGraph.name) {
+    throw invalid(`${run.runId} is of a foreign runtime: its host tries again, by opening a scope`)
+  }
   if (run.state !== 'failed') {
     throw new CounterfoilError(
       'RUN_NOT_FAILED',
@@ -74,7 +78,9 @@ function changesFor(now: Loaded, request: RetryRequest, clock: Clock): Changes {
   checkNames(failures, request)
   const changes = { items: [] as Item[], decisions: abandonsVoided(now, at) }
   for (const record of failures) {
-    const fate = request.calls?.[nameOf(record)] ?? 'keep'
+    // A pure call is worth another try, and harms nobody.
+    const silent = record.replayClass === 'pure' ? 'send' : 'keep'
+    const fate = request.calls?.[nameOf(record)] ?? silent
     if (fate === 'keep') continue
     if (fate === 'send' && record.unresolved) checkQuiet(now, record, request, at)
     const made = decisionOf(now, record, fate, request, { at, decisionId: timeId(clock, 'dec') })

@@ -16,7 +16,7 @@ import {
 import type { IssuedCall } from './call.ts'
 import { errorOf, parseResult, type Settled } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
-import { Keys, mayBeUsed } from './keys.ts'
+import { hashToSend, Keys, mayBeUsed } from './keys.ts'
 import type { Slot } from './rate-limit.ts'
 import { attemptRow, intentRow, liveCall, usedGrant } from './rows.ts'
 import { currentVisit, type Visit } from './visit.ts'
@@ -100,7 +100,7 @@ export class Dispatch {
     visit.store.keyInput(visit.run, call.tool.name, key).then(
       (input) => {
         visit.inflight--
-        if (input !== null && input !== call.inputHash) this.hooks.doubt(call, 'key_conflict')
+        if (input !== null && input !== hashToSend(call)) this.hooks.doubt(call, 'key_conflict')
         else if (visit.phase === 'running') this.whenFree(call, grant, key)
         visit.touch()
       },

@@ -2,6 +2,7 @@
 // visit that comes to the same point again finds the same item and makes no second one.
 import { canonical, sha256 } from '../model/canonical.ts'
 import { ReplayUnsafeError } from '../model/errors.ts'
+import * as limits from '../model/limits.ts'
 import {
   type CallRecord,
   type Damage,
@@ -141,11 +142,15 @@ export function itemChanges(visit: Visit, item: Item): Changes {
   return { items: [{ ...old, body: item.body, version: old.version + 1 }] }
 }
 
-/** How much a call looks like one of the records that nothing has claimed. */
-export function likeness(visit: Visit, { tool, place }: IssuedCall): number {
+/** The call that looks most like one of the records that nothing has claimed. */
+export function mostAlike(visit: Visit, calls: readonly IssuedCall[]): IssuedCall | undefined {
   const records = visit.match.unclaimedEntries().map((entry) => entry.record)
-  return Math.max(
-    ...records.map((row) => (row.tool === tool.name ? (row.nth === place.nth ? 2 : 1) : 0)),
+  const places = new Set(records.map((row) => `${row.tool}#${row.nth}`))
+  const tools = new Set(records.map((row) => row.tool))
+  return (
+    calls.find(({ tool, place }) => places.has(`${tool.name}#${place.nth}`)) ??
+    calls.find(({ tool }) => tools.has(tool.name)) ??
+    calls[0]
   )
 }
 
@@ -169,7 +174,8 @@ export function subjectOf(record: CallRecord): Subject {
 }
 
 function unmatchedOf(visit: Visit): UnmatchedCall[] {
-  return visit.match.unclaimedEntries().map((entry: Entry) => ({
+  const shown = visit.match.unclaimedEntries().slice(0, limits.unmatchedShownMax)
+  return shown.map((entry: Entry) => ({
     ...subjectOf(entry.record),
     status: entry.record.status,
     input: readable(entry.record.inputJson ?? 'null'),

@@ -11,11 +11,11 @@ import { type Verdict, verdict } from '../model/verdict.ts'
 import { externalIdOf } from './attempt.ts'
 import { type Ask, type CallRisk, IssuedCall } from './call.ts'
 import { Dispatch, triesSpent } from './dispatch.ts'
-import { askItem, doubtItem, itemChanges, known, leftBehindItem, likeness } from './doubt.ts'
+import { askItem, doubtItem, itemChanges, known, leftBehindItem, mostAlike } from './doubt.ts'
 import { type Entry, ruledRecord, type Settled } from './entry.ts'
 import { askAbout, RiskGate } from './risk.ts'
 import { usedGrant } from './rows.ts'
-import { checkOf, occurrenceOf, rest } from './ruling.ts'
+import { checkEdit, checkOf, occurrenceOf, rest } from './ruling.ts'
 import type { Visit } from './visit.ts'
 
 export interface IssueOptions {
@@ -231,8 +231,7 @@ export class Gate {
     const { input: schema } = call.tool.rules
     if (grant.outcome !== 'edit' || grant.resultJson === null) return send()
     const edited = JSON.parse(grant.resultJson)
-    const what = { code: 'INPUT_INVALID', subject: `edited input of ${call.tool.name}` } as const
-    const check = async () => canonical(schema ? await validate(schema, edited, what) : edited)
+    const check = async () => canonical(schema ? await checkEdit(call, schema, edited) : edited)
     const accept = (json: string) => {
       call.editedJson = json
       if (visit.phase === 'running') send()
@@ -324,8 +323,7 @@ export class Gate {
       }
       return
     }
-    const alike = new Map(this.held.map((call) => [call, likeness(visit, call)]))
-    const [best] = [...this.held].sort((a, b) => (alike.get(b) ?? 0) - (alike.get(a) ?? 0))
+    const best = mostAlike(visit, this.held)
     if (best) this.judge(best, true)
   }
 

@@ -1,7 +1,7 @@
 // Owns: the idempotency keys of a visit: made once, holding still, each for one input.
-import { wellFormed } from '../model/canonical.ts'
+import { sha256, wellFormed } from '../model/canonical.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
-import { type CallRecord, isHeld } from '../model/records.ts'
+import { type CallRecord, isHeld, sentHash } from '../model/records.ts'
 import { isRecordedKey, type ToolRules } from '../model/tool.ts'
 import type { IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
@@ -21,6 +21,11 @@ export function mayBeUsed(visit: Visit, call: IssuedCall): boolean {
   return fresh && make !== null && !isRecordedKey(make) && visit.run.visit > 1
 }
 
+/** Of what the upstream sees with the key: a person may have edited it. */
+export function hashToSend({ editedJson, inputHash }: IssuedCall): string {
+  return editedJson === null ? inputHash : sha256(editedJson)
+}
+
 export class Keys {
   private readonly visit: Visit
   /** Which input a key of this run stands for. */
@@ -31,8 +36,9 @@ export class Keys {
     for (const { record } of visit.match.entries.values()) this.note(record)
   }
 
-  note({ tool, idempotencyKey, inputHash }: CallRecord): void {
-    if (idempotencyKey !== null) this.inputs.set(`${tool}\n${idempotencyKey}`, inputHash)
+  note(record: CallRecord): void {
+    const { tool, idempotencyKey } = record
+    if (idempotencyKey !== null) this.inputs.set(`${tool}\n${idempotencyKey}`, sentHash(record))
   }
 
   /** The recorded key whatever its function says now, or a new one. */
@@ -49,9 +55,10 @@ export class Keys {
     if (key instanceof Error) return { refused: key }
     const place = `${call.tool.name}\n${key}`
     const input = this.inputs.get(place)
-    if (input !== undefined && input !== call.inputHash) return { conflict: true }
+    const sent = hashToSend(call)
+    if (input !== undefined && input !== sent) return { conflict: true }
     // From here on, not from its intent: a parallel call may ask before that is written.
-    this.inputs.set(place, call.inputHash)
+    this.inputs.set(place, sent)
     return { key }
   }
 

@@ -1,8 +1,10 @@
 // Small rules of the gate: how a person's answer is checked and what it is bound to, and how an id
 // becomes a number.
 import { canonical, sha256 } from '../model/canonical.ts'
+import { CounterfoilError } from '../model/errors.ts'
 import { type CallRecord, type Decision, type Item, isAsked } from '../model/records.ts'
-import { validate } from '../model/schema.ts'
+import { type Schema, validate } from '../model/schema.ts'
+import { isSame } from '../model/state.ts'
 import type { IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
 
@@ -19,6 +21,24 @@ export function checkOf(call: IssuedCall, value: unknown): (() => unknown) | nul
 }
 
 /**
+ * What is to be sent instead. A person edits what they were shown: the input as its schema made it.
+ * A schema that makes something else of that again cannot check it, and nothing is sent.
+ */
+export async function checkEdit(call: IssuedCall, schema: Schema, edited: unknown) {
+  const what = { code: 'INPUT_INVALID', subject: `edited input of ${call.tool.name}` } as const
+  const valid = await validate(schema, edited, what)
+  if (isSame(edited, valid)) return valid
+  const shown = JSON.parse(call.record?.inputJson ?? call.inputJson)
+  const steady = async () => isSame(shown, await validate(schema, shown, what))
+  if (await steady().catch(() => false)) return valid
+  throw new CounterfoilError(
+    'INPUT_INVALID',
+    `the schema of ${call.tool.name} changes what it is given, so that an edit of its input ` +
+      'cannot be checked: reject the call, and let it be made anew',
+  )
+}
+
+/**
  * Whether a decision is about what its record says (E1): the hash that it carries is that of what a
  * node asked, or of what was shown of the very input that is held.
  */
@@ -28,7 +48,9 @@ export function isBound(decision: Decision, record: CallRecord, items: readonly 
   try {
     const { title, data } = asked ? JSON.parse(record.inputJson ?? 'null') : shownBy(item)
     if (sha256(canonical({ title, data })) !== decision.shownHash) return false
-    return asked || sha256(canonical(data.input)) === record.inputHash
+    if (asked) return true
+    const inputs = [data.input, item?.body.input]
+    return inputs.every((input) => sha256(canonical(input)) === record.inputHash)
   } catch {
     return false // a row that cannot even be read binds nobody
   }

@@ -6,6 +6,7 @@
 import type { Clock } from '../clock.ts'
 import { type Chain, nextCheckpoint, readChain } from '../model/checkpoint.ts'
 import { parseDial } from '../model/dial.ts'
+import { isCounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import type { Run } from '../model/records.ts'
 import type { Changes, Loaded } from '../store/store.ts'
@@ -34,8 +35,14 @@ export class Trail {
 
   /** From what is durable; or why that cannot be used. */
   static read(graph: Graph, { run, checkpoints }: Loaded, clock: Clock): Trail | { why: string } {
-    const read = readChain(checkpoints, run)
-    return read.ok ? new Trail(graph, run, read, clock) : { why: read.why }
+    try {
+      const read = readChain(checkpoints, run)
+      return read.ok ? new Trail(graph, run, read, clock) : { why: read.why }
+    } catch (error) {
+      // Of a newer Counterfoil, or a row that says so: neither can be told from here.
+      if (isCounterfoilError(error, 'CHECKPOINT_NEWER')) return { why: error.message }
+      throw error
+    }
   }
 
   /** Arrives at a node. Answers its checkpoint, or null if the node's dial skips it for now. */

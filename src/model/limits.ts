@@ -54,3 +54,6 @@ export const blobBytesMin = 65_536
 
 /** Characters in the name and in the reason of whoever decides: they lie in small rows. */
 export const saidLengthMax = 4_000
+
+/** Unclaimed records in one drift item: more than a person looks through; the rest comes after. */
+export const unmatchedShownMax = 200

@@ -1,5 +1,6 @@
 // The rows of a run, as engine, client and stores exchange them. Field names are the columns'.
 
+import { sha256 } from './canonical.ts'
 import type { RunState } from './run-state.ts'
 import type { ReplayClass } from './tool.ts'
 
@@ -292,6 +293,11 @@ export function isAsked(tool: string): boolean {
 export function isHeld(record: CallRecord): boolean {
   const open = record.status === 'pending' && record.attempt === 0
   return open && record.replayClass !== 'pure' && !isAsked(record.tool)
+}
+
+/** The hash of what was sent: of the edit, if a person made one; else the record's own. */
+export function sentHash({ inputJson, inputHash }: CallRecord): string {
+  return inputJson === null ? inputHash : sha256(inputJson)
 }
 
 /** `version#generation#visit`. */

@@ -70,6 +70,7 @@ export function isMs(value: unknown): boolean {
 }
 
 function invalid(tool: string, what: string): CounterfoilError {
-  const message = `the gate's answer about ${tool} cannot be understood, so nothing was sent: ${what}`
+  const says = `the gate's answer about ${tool} cannot be understood`
+  const message = `${says}, so nothing was sent: ${what}`
   return new CounterfoilError('GATE_INVALID', message, { details: { tool } })
 }

@@ -238,7 +238,7 @@ export function stricter(a: ReplayClass, b: ReplayClass): ReplayClass {
   return replayClasses.indexOf(a) > replayClasses.indexOf(b) ? a : b
 }
 
-function isName(name: unknown): name is string {
+export function isName(name: unknown): name is string {
   if (typeof name !== 'string' || name.length > limits.nameLengthMax) return false
   return /^\w[\w.:-]*$/.test(name)
 }

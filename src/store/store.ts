@@ -132,6 +132,11 @@ export interface ClaimRequest {
   readonly runId?: string
 }
 
+export type OpenCall = Pick<
+  CallRecord,
+  'nodeId' | 'checkpointId' | 'tool' | 'inputHash' | 'occurrence' | 'nth' | 'attempt'
+>
+
 /** A graph as a store knows it (F3). */
 export interface GraphRow {
   readonly namespace: string
@@ -221,8 +226,12 @@ export interface Store {
 
   /** The graph that has this id: the one given, if there was none. */
   registerGraph(graph: GraphRow): Promise<GraphRow>
-  /** The input hash that a key of this tool stands for in earlier visits of the run, if any. */
+  /**
+   * The hash of what was sent with a key of this tool first, in whatever visit; null if nothing.
+   */
   keyInput(ref: RunRef, tool: string, idempotencyKey: string): Promise<string | null>
+  /** Calls of the whole run that are not pure and have no end: pending, or before a person. */
+  openCalls(ref: RunRef): Promise<readonly OpenCall[]>
   /** Which of these blobs some row refers to. */
   blobsInUse(digests: readonly string[]): Promise<ReadonlySet<string>>
   /** A new key signs from now on; rows of the old ones still verify. Answers the new key's id. */

@@ -12,7 +12,7 @@ import { type CounterfoilError, isCounterfoilError, ScopeHeldError } from '../mo
 import * as limits from '../model/limits.ts'
 import { type Decision, eventOf, type Item, type Run } from '../model/records.ts'
 import { scopeVisit } from '../model/scope.ts'
-import type { Changes, RunChange } from '../store/store.ts'
+import type { Changes, Page, RunChange } from '../store/store.ts'
 import type { Keeper } from './keeper.ts'
 import { type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
@@ -143,12 +143,27 @@ export class Hold {
    * person has looked, nor after one has failed it without knowing.
    */
   private async unknownElsewhere(visit: number) {
-    const items = await this.openItems()
-    const decisions = await this.engine.store.listDecisions(this.run)
-    const blind = decisions.filter((row) => row.outcome === 'fail' && row.kind === 'doubt')
-    return [...items.map((item) => ({ ...item, subject: item.body.subject })), ...blind]
+    const { store } = this.engine
+    const decisions = await store.listDecisions(this.run)
+    const blind = decisions
+      .filter((row) => row.outcome === 'fail' && row.kind === 'doubt')
       .filter((row) => row.visit !== visit && isUnknown(row.reason))
       .flatMap(({ subject }) => (subject ? [subject] : []))
+    // Also what a dead holder has sent and nobody was asked about yet. Of a held call nothing was
+    // sent; what an open scope has under way is its own business.
+    const known = new Set([...this.scopes.values()].map((scope) => scope.at.visit))
+    const open = (await store.openCalls(this.run)).filter(({ nodeId, checkpointId, attempt }) => {
+      const place = scopeVisit(nodeId, checkpointId)
+      return attempt > 0 && place !== visit && !known.has(place)
+    })
+    return [...open, ...blind, ...(await this.doubtsOf(known, visit))]
+  }
+
+  /** Calls of open scopes that a person is asked about. */
+  private async doubtsOf(open: ReadonlySet<number>, but: number) {
+    return (await this.openItems())
+      .filter((item) => item.visit !== but && open.has(item.visit) && isUnknown(item.reason))
+      .flatMap(({ body: { subject } }) => (subject ? [subject] : []))
   }
 
   private warnOthers(from: ScopeVisit, { reason, body: { subject } }: Item): void {
@@ -159,7 +174,14 @@ export class Hold {
   private async openItems(): Promise<readonly Item[]> {
     const { namespace, runId } = this.run
     const filter = { namespace, runId, state: 'open', countMax: limits.pageSizeMax } as const
-    return (await this.engine.store.listItems(filter)).items
+    const items: Item[] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const after: { cursor?: string } = cursor === undefined ? {} : { cursor }
+      const page: Page<Item> = await this.engine.store.listItems({ ...filter, ...after })
+      items.push(...page.items)
+      cursor = page.next
+    }
+    return items
   }
 
   private release(): Promise<void> {

@@ -43,6 +43,7 @@ export class Worker {
     this.store = engine.store
     this.clock = engine.clock
     this.onError = onError
+    checkKeys(options)
     this.options = {
       concurrency: atLeastOne('concurrency', options.concurrency ?? 10),
       leaseMs: atLeastOne('leaseMs', options.leaseMs ?? limits.leaseMs),
@@ -192,6 +193,15 @@ export class Worker {
 
 function sameRun(a: Run, b: Run): boolean {
   return a.namespace === b.namespace && a.runId === b.runId && a.fence === b.fence
+}
+
+const known = ['concurrency', 'leaseMs', 'pollMs']
+
+function checkKeys(options: WorkerOptions): void {
+  const strange = Object.keys(options).find((key) => !known.includes(key))
+  if (strange === undefined) return
+  const message = `worker: there is no option \`${strange}\`; the options are ${known.join(', ')}`
+  throw new CounterfoilError('WORKER_OPTIONS', message)
 }
 
 function atLeastOne(name: string, value: number): number {

@@ -60,7 +60,7 @@ test('D10 diff names the paths that are new, gone or other', async () => {
   expect(same.stdout).toBe('The state is the same at visits 2 and 2.\n')
 })
 
-test('D11 a damaged checkpoint is told with what is good, and pinned past; nothing is resent', async () => {
+test('D11 a damaged checkpoint is told with what is good; pinned, nothing is resent', async () => {
   const { store, path } = await servedDesk(['ana'])
   damage(path, 'ana', 2)
   await json(['run', 'pause', 'ana', '--store', store])

@@ -143,7 +143,7 @@ export async function openDesk(
       : ('run' as const)
   const { blobDir } = options
   const where = blobDir === undefined ? {} : { blobDir }
-  const cf = await open({ store, graphs: [desk], gate, ...where })
+  const cf = await open({ store, graphs: [desk], gate, onWarning: () => {}, ...where })
   await cf.worker().start()
   let left = false
   const leave = async () => {

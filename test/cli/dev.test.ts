@@ -134,7 +134,7 @@ function changing(path: string, version: string, replayClass: string): void {
   )
 }
 
-test('F3 a changed graph under its old version is told with what to write, and dev goes on', async () => {
+test('F3 a changed graph under its old version: dev says what to write, and goes on', async () => {
   const place = folder()
   const path = join(place, 'agent.mjs')
   const words = ['dev', path, '--store', `sqlite:${join(place, 'runs.db')}`]

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { openDesk, servedDesk } from './desk.ts'
 import { json, misfits, openItem, run } from './harness.ts'
 
-test('B1 show has every call with its attempts and decisions, by visit', async () => {
+test('ledger show has every call with its attempts and decisions, by visit', async () => {
   const { store, path } = await servedDesk(['lost'])
   const item = await openItem(store, 'lost')
   await json([
@@ -28,14 +28,14 @@ test('B1 show has every call with its attempts and decisions, by visit', async (
   const flat = stdout.replaceAll(/\s+/g, ' ')
   expect(stdout).toMatch(/^visit 1, node plan\n {2}draft#0 {2}committed {2}pure\n/)
   expect(flat).toMatch(/attempt 1 unknown after \d+ ms; sent \S+Z by w_\w+/)
-  expect(flat).toMatch(/decision happened, by ana .* ago: in their log \(line 12\)/)
+  expect(flat).toMatch(/decision happened, by ana .*: in their log \(line 12\)/)
   expect(misfits(stdout)).toEqual([])
   const full = await run(['ledger', 'show', 'lost', '--visit', '2', '--full', '--store', store])
   expect(full.stdout).toMatch(/input +\{"body":"Dear lost","to":"lost"\}\n +result +\{"messageId"/)
   expect(full.stdout).not.toContain('draft#0')
 })
 
-test('B1 show is narrowed by tool, visit and count; what is not there is told', async () => {
+test('ledger show is narrowed by tool, visit and count; what is not there is told', async () => {
   const { store } = await servedDesk(['ana'])
   const show = (...words: string[]) => run(['ledger', 'show', 'ana', ...words, '--store', store])
   const { stdout } = await show('--tool', 'send_email')

@@ -75,7 +75,7 @@ test('L4 store collect removes what nothing refers to, and nothing else', async 
   expect(state.draft).toHaveLength(100_005)
 })
 
-test('B8 store rotate-key signs with a new key, and what the old one signed still verifies', async () => {
+test('B8 store rotate-key signs with a new key; what the old one signed verifies', async () => {
   const { store, path } = await servedDesk(['ana'])
   expect(await json(['store', 'rotate-key', '--store', store])).toMatchObject({ key_id: 'k2' })
   const text = await run(['store', 'rotate-key', '--store', store])

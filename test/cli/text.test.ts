@@ -2,7 +2,16 @@ import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { renderTable } from '../../src/cli/table.ts'
-import { clean, clip, duration, relative, shellWord, widthOf, wrap } from '../../src/cli/text.ts'
+import {
+  bytes,
+  clean,
+  clip,
+  duration,
+  relative,
+  shellWord,
+  widthOf,
+  wrap,
+} from '../../src/cli/text.ts'
 import { nearest } from '../../src/cli/usage.ts'
 
 const outcomes = ['happened', 'did_not_happen', 'fail', 'abandon', 'use_record', 'send']
@@ -84,4 +93,22 @@ test('a word for a shell is what it was when the shell has read it', () => {
   const words = ["it's", '{"a": 1}', 'plain-1', '$HOME `x` \\', 'a b', '…']
   const line = `printf '%s\\n' ${words.map(shellWord).join(' ')}`
   expect(execFileSync('sh', ['-c', line], { encoding: 'utf8' })).toBe(`${words.join('\n')}\n`)
+})
+
+test('a value of megabytes is cut and wrapped without being taken apart as a whole', () => {
+  for (const letter of ['x', 'é', '日']) {
+    const large = letter.repeat(2_000_000)
+    expect(widthOf(clip(large, 40))).toBeLessThanOrEqual(40)
+    expect(widthOf(clip(large, 40, 'ends'))).toBeLessThanOrEqual(40)
+    const [head, line] = renderTable([{ head: 'WHAT' }], [[large]], { width: 40 })
+    expect([head, widthOf(line ?? '') <= 40]).toEqual(['WHAT', true])
+  }
+  const lines = wrap(`a ${'x'.repeat(200_000)} b`, 60)
+  expect(lines.every((line) => line.length <= 60)).toBe(true)
+  expect(lines.join('').replaceAll(' ', '')).toHaveLength(200_002)
+})
+
+test('sizes are told as people say them', () => {
+  const sizes = [0, 999, 1_000, 9_999, 123_456, 5_000_000_000]
+  expect(sizes.map(bytes)).toEqual(['0 B', '999 B', '1.0 KB', '10.0 KB', '123 KB', '5.0 GB'])
 })

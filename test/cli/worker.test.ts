@@ -78,7 +78,7 @@ test('I9 worker dead is an assertion on record, with its author', async () => {
   expect(wrong.stderr).toMatch(/did you mean w_elsewhere\?.*WORKER_NOT_FOUND/)
 })
 
-test('I9 a worker that answers on its socket is refused, unless it is forced, on record', async () => {
+test('I9 a worker that answers on its socket is not declared dead, unless by force', async () => {
   const desk = await openDesk()
   const [alive] = await desk.cf.store.workers()
   const id = alive?.workerId ?? ''

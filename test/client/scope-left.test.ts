@@ -28,7 +28,7 @@ async function twoDoubts() {
   return cf
 }
 
-test('D4 cancelling closes the items of every scope, not only of the one that was loaded', async () => {
+test('D4 cancelling closes the items of every scope, not only of one', async () => {
   const cf = await twoDoubts()
   expect((await cf.inbox.list()).items.length).toBe(2)
   await cf.run('thread').cancel({ by: 'ana', reason: 'enough' })

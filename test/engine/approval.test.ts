@@ -62,7 +62,7 @@ describe('E1 the four answers', () => {
 })
 
 describe('E1 what the inbox holds', () => {
-  test('E1 E9 queue, title, data, deciders, due time; the worker is released at once', async () => {
+  test('E1 E9 D3 queue, title, data, deciders, due time; the worker is released', async () => {
     const lab = new Lab()
     const request = { queue: 'legal', deciders: ['ana', 'bo'], slaMs: 72 * 3_600_000 }
     expect(await lab.process(asking(request), null)).toBe('parked')
@@ -105,7 +105,7 @@ describe('E1 what the inbox holds', () => {
     expect(await lab.decisions()).toEqual([])
   })
 
-  test('E2 two people at once: one wins, one is told; the same words again are no second', async () => {
+  test('E2 two people at once: one wins, one is told; the same again is no second', async () => {
     const lab = new Lab()
     await lab.process(asking(), null)
     const { itemId, version } = await lab.item()
@@ -270,7 +270,7 @@ describe('C5 no resume asks again', () => {
     expect(points).toBeGreaterThan(3)
   })
 
-  test('E1 C5 killed at every event after the decision: nothing asked again, sent once', async () => {
+  test('E1 C5 killed at every event after the decision: not asked again, sent once', async () => {
     const points = await atEveryEvent(async (kill) => {
       const lab = new Lab()
       const send = fake(lab, 'send', 'unsafe_on_replay')
@@ -382,7 +382,7 @@ describe('E1 several questions', () => {
     expect(await lab.events('asked')).toHaveLength(3)
   })
 
-  test('E3 the repair loop: rejected, drafted again, asked again, killed at every event', async () => {
+  test('E3 the repair loop: rejected, drafted and asked again, at every kill', async () => {
     await atEveryEvent(async (kill) => {
       const lab = new Lab()
       const draft = fake(lab, 'draft', 'pure', { does: (_, input) => `draft ${String(input)}` })

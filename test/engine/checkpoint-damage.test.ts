@@ -280,8 +280,8 @@ describe('D11 what cannot be pinned', () => {
     ['no visit', { visit: undefined as never }, /visit/],
     ['a text', { visit: '1' as never }, /visit/],
     ['a broken number', { visit: 1.5 }, /visit/],
-    ['nobody', { by: ' ' }, /say `by`/],
-    ['no reason', { reason: undefined as never }, /say `reason`/],
+    ['nobody', { by: ' ' }, /needs `by`/],
+    ['no reason', { reason: undefined as never }, /needs `reason`/],
   ])('D11 %s is refused, and nothing changes', async (_, request, message) => {
     const world = await damaged()
     const { lab } = world

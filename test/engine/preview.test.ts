@@ -46,7 +46,11 @@ async function foretold(
     }
   }
   const stops = preview.calls.some((call) => ['park', 'wait'].includes(call.action))
-  if (!stops && preview.park === 0) expect(end).not.toBe('parked')
+  if (stops || preview.park > 0 || end !== 'parked') return said
+  // Nothing of this was to stop before a person: only what was sent again can have, by its answer.
+  for (const { body } of await lab.items()) {
+    expect(said[`${body.subject?.tool}#${body.subject?.nth}`]).toBe('rerun')
+  }
   return said
 }
 
@@ -241,7 +245,7 @@ describe('C7 what people have decided', () => {
     }
   })
 
-  test('C7 C10 what a retry has sent stands for the call, and the failed one for nothing', async () => {
+  test('C7 C10 what a retry has sent stands for the call, the failed one for nothing', async () => {
     const lab = new Lab()
     const does = (n: number) => {
       if (n === 1) throw new RefusedError('no')
@@ -341,9 +345,21 @@ describe('C7 random programs', () => {
       }),
     )
 
+  async function decideAll(lab: Lab, fakes: readonly Fake<unknown>[]) {
+    for (const { itemId, version, body } of await lab.items()) {
+      const { site } = body.input as { site: string }
+      const { sent } = fakes.find((each) => each.tool.name === body.subject?.tool) ?? { sent: [] }
+      const did = sent.some((each) => (each.input as { site: string }).site === site)
+      const happened = { outcome: 'happened', result: { value: site } }
+      const said = did ? happened : { outcome: 'did_not_happen' }
+      const by = { by: 'ana', reason: 'r', version, madeSure: true }
+      await lab.inbox.decide(itemId, { ...by, ...said } as never)
+    }
+  }
+
   test('C7 foretold and then killed, at moments of many programs', async () => {
     let calls = 0
-    for (let seed = 1; seed <= 60; seed++) {
+    for (let seed = 1; seed <= 30; seed++) {
       const program = generate(seed, 'plain')
       for (let killAt = 4; killAt < 120; killAt += 9) {
         const lab = new Lab()
@@ -366,7 +382,12 @@ describe('C7 random programs', () => {
         const killWhen = () => lab.clock.events >= killAt
         if ((await lab.process(graph, null, { killWhen })) !== 'crash') break
         if ((await lab.state()) !== 'running') break
-        calls += Object.keys(await foretold(lab, graph)).length
+        for (let round = 0; round < 6; round++) {
+          calls += Object.keys(await foretold(lab, graph)).length
+          if ((await lab.state()) !== 'waiting_human') break
+          await decideAll(lab, fakes)
+        }
+        expect(['completed', 'failed']).toContain(await lab.state())
       }
     }
     expect(calls).toBeGreaterThan(1_000)

@@ -87,7 +87,7 @@ describe('A6 the line', () => {
     ])
   })
 
-  test('A6 whoever gives up leaves no gap: the next goes at once, however many gave up', async () => {
+  test('A6 whoever gives up leaves no gap, however many do: the next goes at once', async () => {
     const clock = new VirtualClock(0, () => 0)
     const limits = new RateLimits(clock)
     const tool = limited({ class: 'c', count: 1, perMs: 1_000 })
@@ -206,7 +206,7 @@ describe.each(classes)('A6 %s in a run', (replayClass) => {
   })
 })
 
-test('A6 I7 a visit that parks drops what waits in line, and its slots are for others', async () => {
+test('A6 I7 a visit that parks drops what waits in line: others have its slots', async () => {
   const lab = new Lab()
   const one = { class: 'mail', count: 1, perMs: 60_000 }
   const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 5, rateLimit: one })

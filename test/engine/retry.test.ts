@@ -190,7 +190,7 @@ describe('C10 identical calls', () => {
       return both.map((each) => each.status === 'fulfilled' && each.value.id)
     })
 
-  test('C10 I5 the twin of a failed call keeps its own record: nothing is sent for it', async () => {
+  test('C10 I5 the twin of a failed call keeps its record: nothing is sent for it', async () => {
     for (const fate of ['send', { happened: { id: 'seen' } }] as const) {
       const lab = new Lab()
       const mail = failsOnce(lab, 'unsafe_on_replay')
@@ -262,7 +262,7 @@ describe('C10 calls that were failed without knowledge', () => {
     expect((await lab.decisions()).at(-1)).toMatchObject({ by: 'ana', madeSure: true })
   })
 
-  test('I5 C10 kept unresolved, the same call later in the run still goes to a person', async () => {
+  test('I5 C10 kept unresolved, the same call later still goes to a person', async () => {
     const lab = new Lab()
     const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 5_000 })
     let gives = false
@@ -298,7 +298,7 @@ describe('C10 calls that were failed without knowledge', () => {
     expect(new Set(mail.sent.map((each) => each.key)).size).toBe(1)
   })
 
-  test('G1 C10 a key that is made of the occurrence is that of the call, not of the new record', async () => {
+  test('G1 C10 a key made of the occurrence is that of the call, not of the new row', async () => {
     const idempotencyKey = (_: unknown, { occurrence }: { occurrence: number }) => `k${occurrence}`
     const { lab, mail, flowing } = scene('idempotent_with_key', { idempotencyKey })
     await failed(lab, flowing)
@@ -375,7 +375,7 @@ describe('C10 runs that failed for other reasons', () => {
     expect(mail.sent).toHaveLength(1)
   })
 
-  test('C10 D10 a pure call that failed in a visit without a checkpoint can be sent again', async () => {
+  test('C10 D10 a pure call that failed in a visit without checkpoint is sent again', async () => {
     const lab = new Lab()
     const look = failsOnce(lab, 'pure')
     const steps = graph({
@@ -448,7 +448,7 @@ describe('C10 E1 the risk policy is asked about what is sent again', () => {
     expect(await lab.findings()).toEqual([])
   })
 
-  test('E1 C10 a call that the policy refused is refused again, unless it thinks otherwise', async () => {
+  test('E1 C10 what the policy refused is refused again, unless it thinks otherwise', async () => {
     const lab = new Lab()
     const mail = fake(lab, 'mail', 'unsafe_on_replay')
     const flowing = flow([mail.tool], (ctx) => ctx.call(mail.tool, 1))

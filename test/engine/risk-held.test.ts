@@ -8,7 +8,7 @@ import type { DoubtReason, Item } from '../../src/model/records.ts'
 import type { RiskPolicy } from '../../src/model/risk.ts'
 import type { ReplayClass } from '../../src/model/tool.ts'
 import type { Loaded } from '../../src/store/store.ts'
-import { atEveryEvent, type Fake, fake, flow, Lab } from '../lab.ts'
+import { atEveryEvent, type Fake, fake, flow, Lab, type ProcessOptions } from '../lab.ts'
 
 const ref = { namespace: 'default', runId: 'lab' }
 const policy: RiskPolicy = () => ({ ask: true })
@@ -73,7 +73,7 @@ describe.each(classes)('%s held', (replayClass) => {
     })
   })
 
-  test('I5 E1 killed at every event after the approval: sent once, or a person is asked', async () => {
+  test('I5 E1 killed at every event after the approval: sent once, or asked about', async () => {
     const points = await atEveryEvent(async (kill) => {
       const lab = new Lab()
       const pay = make(lab)
@@ -96,7 +96,31 @@ describe.each(classes)('%s held', (replayClass) => {
     expect(points).toBeGreaterThan(8)
   })
 
-  test('E1 edit: sent and recorded is the edit, matched is the original, at every kill', async () => {
+  test('I4 an acknowledgement that is lost, whichever: asked once, sent once', async () => {
+    for (let lose = 1; lose <= 6; lose++) {
+      for (const applied of [true, false]) {
+        const lab = new Lab()
+        const pay = make(lab)
+        let commits = 0
+        const options: ProcessOptions = {
+          policy,
+          commit: async (_, apply) => {
+            if (++commits !== lose) return apply()
+            if (applied) await apply()
+            throw new Error('the connection broke')
+          },
+        }
+        expect(await lab.process(paying(pay), null, options)).toBe('parked')
+        await lab.decide({ outcome: 'approve' })
+        expect(await lab.process(paying(pay), null, options)).toBe('ended')
+        expect(pay.sent).toHaveLength(1)
+        expect(await lab.events('asked')).toHaveLength(1)
+        expect(await lab.records()).toHaveLength(1)
+      }
+    }
+  })
+
+  test('E1 edit: sent and recorded is the edit, matched the original, at every kill', async () => {
     await atEveryEvent(async (kill) => {
       const lab = new Lab()
       const input = z.object({ eur: z.number().max(10) })
@@ -123,7 +147,7 @@ describe.each(classes)('%s held', (replayClass) => {
     })
   })
 
-  test('E1 an edit that does not fit asks again, and nothing is sent; the old one never counts', async () => {
+  test('E1 an edit that does not fit asks again, and never counts later', async () => {
     const lab = new Lab()
     let max = 10
     const input = z.object({ eur: z.number() }).refine(({ eur }) => eur <= max)
@@ -214,7 +238,7 @@ describe.each(classes)('%s held', (replayClass) => {
     expect(pay.sent.map((each) => each.input)).toEqual([Number.MAX_SAFE_INTEGER])
   })
 
-  test('E1 B8 an item altered before the look: the decision is about it, and does not count', async () => {
+  test('E1 B8 an item altered before the look: what is decided does not count', async () => {
     const lab = new Lab()
     const pay = make(lab)
     await lab.process(paying(pay), null, { policy })
@@ -274,7 +298,7 @@ describe('keys of held calls', () => {
     expect(pay.sent.map((each) => each.key)).toEqual(['key-pay', 'key-pay'])
   })
 
-  test('A3 a key that is in use for another input: asked about, and the answer ends it', async () => {
+  test('A3 a key in use for another input: asked about, and the answer ends it', async () => {
     for (const outcome of ['happened', 'fail'] as const) {
       const lab = new Lab()
       const pay = fake(lab, 'pay', 'idempotent_with_key')
@@ -297,7 +321,7 @@ describe('keys of held calls', () => {
   })
 })
 
-test('D10 E1 a held call in a later visit: the checkpoint is there before the question', async () => {
+test('D10 E1 a held call in a later visit: its checkpoint comes with the question', async () => {
   await atEveryEvent(async (kill) => {
     const lab = new Lab()
     const pay = fake(lab, 'pay', 'unsafe_on_replay')

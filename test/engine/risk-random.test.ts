@@ -1,6 +1,6 @@
 // Random programs under a risk policy that lets pass, holds and refuses, with questions among their
-// calls: killed, paused, drained, decided and tried again at random moments. Nothing is sent that was
-// not agreed to, nothing twice, nobody is asked twice, and every run ends.
+// calls: killed, paused, drained, decided and tried again at random moments. Nothing is sent that
+// was not agreed to, nothing twice, nobody is asked twice, and every run ends.
 import { expect, test } from 'vitest'
 import type { Fate } from '../../src/client/retry.ts'
 import type { Context } from '../../src/model/context.ts'
@@ -194,7 +194,7 @@ async function judge(
   expect(await lab.findings()).toEqual([])
 }
 
-test('E1 I5 I7 nothing is sent that was not agreed to, nothing twice, nobody asked twice', async () => {
+test('E1 I5 I7 nothing is sent without consent, nothing twice, nobody asked twice', async () => {
   const random = seeded(42)
   let decided = 0
   for (let seed = 1; seed <= 60; seed++) {

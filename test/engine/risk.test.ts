@@ -179,7 +179,7 @@ describe('E1 what cannot be understood lets nothing pass', () => {
     expect(pay.sent).toEqual([])
   })
 
-  test('C3 E1 a policy that threw and lets pass later: what was done instead is drift', async () => {
+  test('C3 E1 a policy that threw and passes later: what was done instead is drift', async () => {
     const lab = new Lab()
     const pay = fake(lab, 'pay', 'unsafe_on_replay')
     const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 1_000 })
@@ -234,7 +234,7 @@ describe('E1 whom it is asked about', () => {
     expect(pay.sent).toHaveLength(2)
   })
 
-  test('E1 C3 about a call that a person sends after drift: they decide what, not whether', async () => {
+  test('E1 C3 about a call that a person sends after drift: held all the same', async () => {
     const lab = new Lab()
     const pay = fake(lab, 'pay', 'unsafe_on_replay', { ms: 1_000 })
     let eur = 5
@@ -258,7 +258,7 @@ describe('E1 whom it is asked about', () => {
     expect(await lab.findings()).toEqual([])
   })
 
-  test('E1 C3 a refusal of a call that a person sends after drift stands, and is replayed', async () => {
+  test('E1 C3 a refusal of a call that a person sends after drift is replayed', async () => {
     const lab = new Lab()
     const pay = fake(lab, 'pay', 'unsafe_on_replay', { ms: 1_000 })
     let eur = 5
@@ -278,7 +278,7 @@ describe('E1 whom it is asked about', () => {
     expect(await lab.findings()).toEqual([])
   })
 
-  test('I7 a policy that takes its time holds up no pause, and lets nothing pass after it', async () => {
+  test('I7 a policy that takes its time holds up no pause; nothing passes after it', async () => {
     const lab = new Lab()
     const pay = fake(lab, 'pay', 'unsafe_on_replay')
     let said: (answer: RiskAnswer) => void = () => {}
@@ -302,7 +302,7 @@ describe('E1 whom it is asked about', () => {
 })
 
 describe('E1 beside other calls', () => {
-  test('I7 a held call and others in flight: those finish and are recorded, then it parks', async () => {
+  test('I7 a held call and others in flight: those are recorded, then it parks', async () => {
     const lab = new Lab()
     const pay = fake(lab, 'pay', 'unsafe_on_replay')
     const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 1_000 })
@@ -346,7 +346,7 @@ describe('E1 beside other calls', () => {
     expect(pay.sent.map((each) => each.input)).toEqual([{ eur: 1 }, { eur: 2 }])
   })
 
-  test('E1 held calls whose schema takes its time: none is taken for one that has moved', async () => {
+  test('E1 held calls whose schema takes its time: none is taken for a moved one', async () => {
     const lab = new Lab()
     const input = z.number().refine(async (n) => {
       await work(lab, n * 100)

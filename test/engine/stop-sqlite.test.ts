@@ -149,7 +149,7 @@ describe('D4 two workers, and a client that holds none', () => {
     expect((await client.inbox.list()).items).toEqual([])
   })
 
-  test('D4 a pause is over when the call under way is recorded; a stop of the worker obeys it', async () => {
+  test('D4 a worker that stops obeys a pause; its call under way is recorded', async () => {
     const { client, workers } = await site()
     const run = await client.start(steps, 50, { runId: 'drained' })
     while (times('drained', 1) === 0) await sleep(2)
@@ -194,6 +194,8 @@ describe('E1 on SQLite', () => {
     const { client } = await site(() => ({ ask: { queue: 'cfo' } }))
     const run = await client.start(steps, 1, { runId: 'held' })
     await run.until('waiting_human')
+    const bad = decideNext(client, 'edit', { run: 'held', n: 'many' })
+    await expect(bad).rejects.toMatchObject({ code: 'INPUT_INVALID' })
     const input = { run: 'held', n: 77 }
     await decideNext(client, 'edit', input)
     expect(await run.result()).toBe(1)

@@ -247,7 +247,7 @@ describe('I7 at every moment of a run', () => {
     expect(await code(lab.wish('resume'))).toBe('RUN_ENDED')
   })
 
-  test('I7 D4 a graph, at every moment: between visits, too, nothing is lost or repeated', async () => {
+  test('I7 D4 a graph at every moment, between visits too: nothing lost or repeated', async () => {
     const make = () => {
       const lab = new Lab()
       const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 5 })
@@ -437,7 +437,7 @@ describe('I10 against decisions and parks', () => {
     expect(await code(other.wish('resume'))).toBe('RUN_ENDED')
   })
 
-  test('D4 a pause of a run whose call is in doubt: the item stays, the decision counts', async () => {
+  test('D4 a pause of a run in doubt: the item stays, the decision counts', async () => {
     const { lab, mail, graph } = scene()
     await lab.process(graph, null, { killWhen: () => mail.sent.length === 2 })
     expect(await lab.process(graph, null)).toBe('parked')
@@ -455,7 +455,7 @@ describe('I10 against decisions and parks', () => {
     expect(await lab.output()).toEqual(['seen 1', 'seen 2', 'mail3'])
   })
 
-  test('D4 a cancel that races with a doubt closes the item that the visit was making', async () => {
+  test('D4 a cancel that races with a doubt closes the item just made', async () => {
     const { lab, mail, graph } = scene()
     await lab.process(graph, null, { killWhen: () => mail.sent.length === 2 })
     for (let event = 1; event < 12; event++) {

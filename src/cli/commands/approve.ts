@@ -10,7 +10,8 @@ asked.`
 
 const approveHelp = `
 The approval holds for exactly what is shown. With --edit it is given for
-something else in its place, which must fit the schema of the item, if it has one.
+something else in its place, which must fit the schema of the item, if it has
+one.
 ${seen}
 
 Examples:
@@ -27,9 +28,9 @@ Example:
   counterfoil reject item_5c01… --version 1 --reason 'the tone is wrong'`
 
 const respondHelp = `
-Answers a question, or says something about an approval without deciding it: the
-workflow is given the answer and goes on with it. The answer is JSON; a plain text
-needs quotes of its own.
+Answers a question, or says something about an approval without deciding it:
+the workflow is given the answer and goes on with it. The answer is JSON; a
+plain text needs quotes of its own.
 ${seen}
 
 Examples:

@@ -8,8 +8,8 @@ import { addCheckpointPin } from './checkpoint/pin.ts'
 
 const help = `
 A run's state is written down at every arrival at a node: whole, or as what has
-changed since. Each of these rows is chained to the one before by its digest, and
-one that does not fit is never used: the run then waits for a person.
+changed since. Each of these rows is chained to the one before by its digest,
+and one that does not fit is never used: the run then waits for a person.
 
 Examples:
   counterfoil checkpoint list acme-1

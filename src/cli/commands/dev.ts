@@ -146,7 +146,7 @@ function greet(
   )
   for (const [id, count] of others) {
     const runs = count === 1 ? '1 run is' : `${count} runs are`
-    const text = `${runs} of ${id}, which this file does not export: a worker that does has to come.`
+    const text = `${runs} of ${id}, which this file does not export: a worker that does must come.`
     cli.out.text(...wrap(clean(text), width).map(colors.yellow))
   }
   if (waiting > 0) {

@@ -25,8 +25,8 @@ const states = ['open', 'decided', 'closed'] as const
 const help = `
 A doubt is a call of which nobody can know whether it happened, or whose record
 cannot be matched or trusted. A question was asked by a workflow (ctx.ask). An
-approval is wanted by a workflow (ctx.approval), or for a call that the policy of
-the program holds.
+approval is wanted by a workflow (ctx.approval), or for a call that the policy
+of the program holds.
 
 Examples:
   counterfoil inbox                            what is open, oldest first

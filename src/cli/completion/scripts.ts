@@ -45,7 +45,8 @@ function bash(places: readonly Place[]): string[] {
     '  case "$place" in',
     ...places.map(
       ({ path, commands, options }) =>
-        `    ${quoted(path)}) commands=${quoted(names(commands))} options=${quoted(names(options))} ;;`,
+        `    ${quoted(path)}) commands=${quoted(names(commands))} ` +
+        `options=${quoted(names(options))} ;;`,
     ),
     '  esac',
     '  case "$current" in',

@@ -2,7 +2,7 @@
 // process.
 import type { Clock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { RunRef } from '../../model/records.ts'
+import { type RunRef, sentHash } from '../../model/records.ts'
 import type { Amendment, Authority, LoadAt, Loaded, Store } from '../store.ts'
 import { checkpointKey, type Data, mustFind, refKey } from './data.ts'
 import { claim, renew, withExpiry } from './lease.ts'
@@ -10,6 +10,7 @@ import {
   blobsInUse,
   chainOf,
   checkpointsOf,
+  isOpenCall,
   listItems,
   listRuns,
   loadRun,
@@ -128,7 +129,13 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
   }
 }
 
-type Lookups = 'registerGraph' | 'keyInput' | 'blobsInUse' | 'rotateKey' | 'readOutput'
+type Lookups =
+  | 'registerGraph'
+  | 'keyInput'
+  | 'openCalls'
+  | 'blobsInUse'
+  | 'rotateKey'
+  | 'readOutput'
 
 function lookups(data: Data): Pick<Store, Lookups> {
   return {
@@ -141,9 +148,11 @@ function lookups(data: Data): Pick<Store, Lookups> {
     keyInput: async (ref, tool, key) => {
       const records = [...(data.runs.get(refKey(ref))?.records.values() ?? [])]
       const used = records.find((row) => row.tool === tool && row.idempotencyKey === key)
-      return used?.inputHash ?? null
+      return used === undefined ? null : sentHash(used)
     },
     readOutput: async (run) => run.outputJson,
+    openCalls: async (ref) =>
+      [...(data.runs.get(refKey(ref))?.records.values() ?? [])].filter(isOpenCall),
     blobsInUse: async (digests) => blobsInUse(data, digests),
     rotateKey: async () => {
       const message = 'memory: has no key: nobody else can write to it'

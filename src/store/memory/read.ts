@@ -23,6 +23,10 @@ export function chainOf(of: RunData | undefined, generation: number, visit: numb
   )
 }
 
+export function isOpenCall({ status, replayClass }: CallRecord): boolean {
+  return replayClass !== 'pure' && (status === 'pending' || status === 'in_doubt')
+}
+
 export function blobsInUse(data: Data, digests: readonly string[]): Set<string> {
   const used = new Set<string | null>()
   for (const of of data.runs.values()) {

@@ -96,13 +96,20 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
   }
 }
 
-type Lookups = 'registerGraph' | 'keyInput' | 'blobsInUse' | 'rotateKey' | 'readOutput'
+type Lookups =
+  | 'registerGraph'
+  | 'keyInput'
+  | 'openCalls'
+  | 'blobsInUse'
+  | 'rotateKey'
+  | 'readOutput'
 
 function lookups(c: Connection): Pick<Store, Lookups> {
   return {
     registerGraph: async (row) => lookup.registerGraph(c, row),
     keyInput: async (ref, tool, key) => c.plain(() => lookup.keyInput(c, ref, tool, key)),
     readOutput: async (run) => run.outputJson,
+    openCalls: async (ref) => c.plain(() => lookup.openCalls(c, ref)),
     blobsInUse: async (digests) => c.plain(() => lookup.blobsInUse(c, digests)),
     rotateKey: async () => rotateKey(c),
   }

@@ -1,6 +1,7 @@
 // Questions that the engine and the open store ask besides a run's own rows.
+import { sha256 } from '../../model/canonical.ts'
 import type { RunRef } from '../../model/records.ts'
-import type { GraphRow } from '../store.ts'
+import type { GraphRow, OpenCall } from '../store.ts'
 import type { Connection } from './connection.ts'
 
 const graphById = `select fingerprint, content_json, registered_at from graphs
@@ -28,13 +29,31 @@ function findGraph(c: Connection, row: GraphRow): GraphRow | null {
   return { ...row, fingerprint, contentJson, registeredAt }
 }
 
-const inputOfKey = `select input_hash from tool_call_results
+const inputOfKey = `select input_hash, input_json from tool_call_results
   where workflow_id = ? and idempotency_key = ? and namespace = ? and tool_name = ?
   order by rowid limit 1`
 
 export function keyInput(c: Connection, ref: RunRef, tool: string, key: string): string | null {
   const row = c.sql(inputOfKey).get(ref.runId, key, ref.namespace, tool)
-  return (row?.[0] as string | undefined) ?? null
+  if (row === undefined) return null
+  return row[1] === null ? (row[0] as string) : sha256(row[1] as string)
+}
+
+// By the index of a run's calls over time: a scan of the run within SQLite, and no index more for
+// every intent to pay for.
+const openOfRun = `select node_id, checkpoint_id, tool_name, input_hash, occurrence, nth, attempt
+  from tool_call_results
+  where workflow_id = ? and namespace = ? and status in ('pending', 'in_doubt')
+    and replay_class <> 'pure'`
+
+export function openCalls(c: Connection, { namespace, runId }: RunRef): OpenCall[] {
+  return c
+    .sql(openOfRun)
+    .all(runId, namespace)
+    .map((row) => {
+      const [nodeId, checkpointId, tool, inputHash, occurrence, nth, attempt] = row
+      return { nodeId, checkpointId, tool, inputHash, occurrence, nth, attempt } as OpenCall
+    })
 }
 
 const blobColumns = [

@@ -65,8 +65,20 @@ function encodeValue(as: Column['as'], value: unknown): SqlValue {
 
 function decodeValue(as: Column['as'] | undefined, value: unknown): unknown {
   if (as === 'flag') return value === 1
-  if (as === 'json') return value === null ? null : JSON.parse(value as string)
+  if (as === 'json') return value === null ? null : readable(value as string)
   return value
+}
+
+/**
+ * Null for what somebody has made unreadable: one such row must not keep the others from being
+ * worked on and listed. What is signed no longer verifies then.
+ */
+function readable(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return null
+  }
 }
 
 export const runs = table<Run>('runs', {
@@ -169,7 +181,7 @@ export const evidence = table<Evidence>('call_evidence', {
   seq: 'seq',
 })
 
-export const items = table<Item>('inbox_items', {
+const itemRows = table<Item>('inbox_items', {
   namespace: 'namespace',
   runId: 'run_id',
   itemId: 'item_id',
@@ -187,6 +199,21 @@ export const items = table<Item>('inbox_items', {
   closedAt: 'closed_at',
   closedBy: 'closed_by',
 })
+
+/** An item whose body cannot be read is still one: it shows where to look. */
+export const items: Table<Item> = {
+  ...itemRows,
+  decode: (values) => {
+    const row = itemRows.decode(values)
+    return row.body === null ? { ...row, body: unreadable } : row
+  },
+}
+
+const unreadable: Item['body'] = {
+  ...{ subject: null, node: '', scope: null, input: null, attempt: 0, idempotencyKey: null },
+  ...{ unmatched: [], probe: null, data: null, approval: null, damage: null },
+  error: { code: 'STORE_CORRUPT', message: 'the row of this item cannot be read' },
+}
 
 export const decisions = table<Decision>('decisions', {
   namespace: 'namespace',

@@ -84,7 +84,8 @@ export function applyRows(c: Connection, changes: Changes): void {
 
 const addRecord = insert(tables.records, ['mac'])
 const settleRecord = `update tool_call_results set status = ?, seq = ?, result_json = ?,
-  result_digest = ?, external_id = ?, error_json = ?, usage_json = ?, unresolved = ?, settled_at = ?, mac = ?
+  result_digest = ?, external_id = ?, error_json = ?, usage_json = ?, unresolved = ?,
+  settled_at = ?, mac = ?
   where ${recordKey
     .split(' ')
     .map((column) => `${column} = ?`)

@@ -13,7 +13,8 @@ import { checkpointJson } from '../../wire-checkpoint.ts'
 
 const help = `
 Reads the row and all that it builds on, and says whether they can be believed.
-If not, it says what is wrong and which earlier visits are good, and exits with 1.
+If not, it says what is wrong and which earlier visits are good, and exits with
+1.
 
 Examples:
   counterfoil checkpoint inspect acme-1

@@ -14,7 +14,7 @@ import { renderTable } from '../../table.ts'
 import { relative, wrap } from '../../text.ts'
 import { wholeNumber } from '../../usage.ts'
 import { recordJson, runJson } from '../../wire.ts'
-import { liveWorkers, workerLine } from '../../worker-life.ts'
+import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {
   by?: string
@@ -24,13 +24,13 @@ interface Options {
 
 const help = `
 The run goes back to where it was at that visit, and on from there. Checkpoints
-of later visits are dropped. What was done since stays on record, and answers the
-same calls when the run comes there again: nothing is sent twice by it. A call
-that then reads differently goes to a person.
+of later visits are dropped. What was done since stays on record, and answers
+the same calls when the run comes there again: nothing is sent twice by it. A
+call that then reads differently goes to a person.
 
-It takes a run that waits for a person, is paused or has failed: pause it first.
-What was done since that visit is shown, and you are asked; without a terminal
-give --yes.
+It takes a run that waits for a person, is paused or has failed: pause it
+first. What was done since that visit is shown, and you are asked; without a
+terminal give --yes.
 
 Examples:
   counterfoil checkpoint pin acme-1 3 --reason 'visit 4 is damaged'
@@ -72,7 +72,7 @@ async function pin(cli: Cli, runId: string, given: string, options: Options): Pr
       kept: since.entries.map((entry) => recordJson(entry.record, entry.visit)),
     })
     cli.out.text(`Run ${runId} goes on from visit ${visit}, at node ${after.node}.`)
-    cli.out.text(...wrap(workerLine(await liveWorkers(cf)), cli.out.width))
+    cli.out.text(...wrap(await whoGoesOn(cf, after), cli.out.width))
   })
 }
 

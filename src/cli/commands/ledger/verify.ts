@@ -7,9 +7,10 @@ import { clean, clip, plural, wrap } from '../../text.ts'
 import { verifyJson } from '../../wire-ledger.ts'
 
 const help = `
-Checks every signature, and what the rows of a run say about each other and about
-its events: times, attempts, holders, places in the order. It changes nothing,
-and may be used while workers work. It exits with 1 if it finds anything.
+Checks every signature, and what the rows of a run say about each other and
+about its events: times, attempts, holders, places in the order. It changes
+nothing, and may be used while workers work. It exits with 1 if it finds
+anything.
 
 It also says what it cannot show. A store that verifies has not been altered by
 someone without the key, within those limits.

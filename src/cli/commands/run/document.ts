@@ -13,9 +13,9 @@ const help = `
 What an agent's context is rebuilt from: the task, the plan, what was done with
 its evidence, what is under way, what people decided, and what it has cost.
 
-A graph may read its own state into it (its \`document\`). That is code, which this
-command does not have: it takes what is in the state under the names contract,
-plan, messages, memory, promptHash and threadId.
+A graph may read its own state into it (its \`document\`). That is code, which
+this command does not have: it takes what is in the state under the names
+contract, plan, messages, memory, promptHash and threadId.
 
 Examples:
   counterfoil run document acme-1

@@ -14,8 +14,8 @@ const help = `
   park     a person is asked whether it happened
   wait     a person has been asked already
 
-Only the present visit is looked at: earlier ones are never run again. Nothing is
-changed by it.
+Only the present visit is looked at: earlier ones are never run again. Nothing
+is changed by it.
 
 Example:
   counterfoil run preview acme-1`

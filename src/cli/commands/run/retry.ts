@@ -11,7 +11,7 @@ import { chosen, typed } from '../../prompt.ts'
 import { plural, wrap } from '../../text.ts'
 import { jsonFault, nearest, parseJson, usageError } from '../../usage.ts'
 import { runJson } from '../../wire.ts'
-import { liveWorkers, workerLine } from '../../worker-life.ts'
+import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {
   by?: string
@@ -74,7 +74,7 @@ async function retryRun(cli: Cli, runId: string, options: Options): Promise<void
     const text = `Run ${runId} is tried again from visit ${after.visit}, by ${by}${what}.`
     cli.out.text(...wrap(text, cli.out.width))
     if (after.state !== 'pending') return
-    cli.out.text(...wrap(workerLine(await liveWorkers(cf)), cli.out.width))
+    cli.out.text(...wrap(await whoGoesOn(cf, after), cli.out.width))
   })
 }
 

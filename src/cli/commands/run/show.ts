@@ -11,7 +11,7 @@ import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { eventTable } from '../../event-lines.ts'
 import { findRun, type Tail, tailOf } from '../../find.ts'
 import { renderTable } from '../../table.ts'
-import { clean, clip, iso, plural, relative, wrap } from '../../text.ts'
+import { clean, clip, duration, iso, plural, relative, wrap } from '../../text.ts'
 import { wholeNumber } from '../../usage.ts'
 import { decisionJson, eventJson, itemJson, recordJson, runJson } from '../../wire.ts'
 import { stateColor } from '../runs.ts'
@@ -115,9 +115,7 @@ function headLines(cli: Cli, { run, waiting }: RunPicture): string[] {
   const now = systemClock.now()
   const line = (name: string, text: string) =>
     `${colors.dim(name.padEnd(9))} ${clip(clean(text), width - 10)}`
-  const since = run.waitingFor
-    ? `, for ${relative(run.waitingFor.since, now).replace(' ago', '')}`
-    : ''
+  const since = run.waitingFor ? `, for ${duration(now - run.waitingFor.since)}` : ''
   const lines = [
     `${colors.bold(clean(run.runId))}  ${stateColor(colors, run.state)(run.state)}${since}`,
     line('graph', `${run.graph}@${run.version}, at node ${run.node}, visit ${run.visit}`),

@@ -10,7 +10,7 @@ import { exitCodes } from '../../report.ts'
 import { wrap } from '../../text.ts'
 import { waitFor } from '../../wait.ts'
 import { runJson } from '../../wire.ts'
-import { liveWorkers, workerLine } from '../../worker-life.ts'
+import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {
   by?: string
@@ -166,7 +166,7 @@ function wordsFor(cli: Cli, what: Stopping, course: Course): string[] {
 
 /** Who does what is still to be done. */
 async function workerWords(cf: Counterfoil, run: Run): Promise<string | null> {
-  if (run.state === 'pending') return workerLine(await liveWorkers(cf))
+  if (run.state === 'pending') return whoGoesOn(cf, run)
   if (run.stop === null) return null
   const holder = (await cf.store.workers()).find((row) => row.workerId === run.workerId)
   if (holder?.expired !== true) return null

@@ -9,14 +9,14 @@ import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { bytes, plural, wrap } from '../../text.ts'
 
 const help = `
-Large results and states lie in files beside the store, each under the hash of its
-content. A write that was begun and never finished leaves one behind that nothing
-refers to; this removes those. A blob that any row refers to stays, and so does
-one that was written within the last hour: its row may be on the way. It may be
-used while workers work.
+Large results and states lie in files beside the store, each under the hash of
+its content. A write that was begun and never finished leaves one behind that
+nothing refers to; this removes those. A blob that any row refers to stays, and
+so does one that was written within the last hour: its row may be on the way.
+It may be used while workers work.
 
-The directory must belong to this store alone: what only another store refers to
-would be taken for an orphan.
+The directory must belong to this store alone: what only another store refers
+to would be taken for an orphan.
 
 Example:
   counterfoil store collect`

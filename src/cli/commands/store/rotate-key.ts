@@ -5,15 +5,15 @@ import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { wrap } from '../../text.ts'
 
 const help = `
-Every record is signed with a key that lies beside the store (<file>.key), so that
-a row that was altered is never believed. This adds a new key, which signs from
-now on, in workers that are running too. The old ones stay in the file: what they
-signed is still verified with them, so nobody who had one is locked out of the
-past. Keep a copy of the key file apart from the store; without it no record can
-be trusted.
+Every record is signed with a key that lies beside the store (<file>.key), so
+that a row that was altered is never believed. This adds a new key, which signs
+from now on, in workers that are running too. The old ones stay in the file:
+what they signed is still verified with them, so nobody who had one is locked
+out of the past. Keep a copy of the key file apart from the store; without it
+no record can be trusted.
 
-Keys given as COUNTERFOIL_KEY are rotated where they are kept: put the new one at
-the end, after a comma.
+Keys given as COUNTERFOIL_KEY are rotated where they are kept: put the new one
+at the end, after a comma.
 
 Example:
   counterfoil store rotate-key`

@@ -20,14 +20,14 @@ interface Options {
 
 const help = `
 The death of a worker on this machine is found without help. Of one elsewhere
-nobody can know it but whoever runs it: an orchestrator that removed its node, or
-a person who switched it off. This states it, on record, under their name.
+nobody can know it but whoever runs it: an orchestrator that removed its node,
+or a person who switched it off. This states it, on record, under their name.
 
-From then on its runs are taken over at once, and its calls count as ended: after
-their quiet time it may be said of them that they did not happen. So a wrong word
-here can make an unsafe call be sent twice. A worker of this machine whose socket
-answers is alive, and is refused; --force overrides that, on record: the worker
-then loses its runs, and what it has sent may still arrive.
+From then on its runs are taken over at once, and its calls count as ended:
+after their quiet time it may be said of them that they did not happen. So a
+wrong word here can make an unsafe call be sent twice. A worker of this machine
+whose socket answers is alive, and is refused; --force overrides that, on
+record: the worker then loses its runs, and what it has sent may still arrive.
 
 Example:
   counterfoil worker dead w_0mb3x9… --by k8s --reason 'pod agents-3 was deleted'`

@@ -3,7 +3,7 @@
 --   graphs              what was registered under name and version: other content is refused (F3)
 --   runs.reached        the highest visit that a record may belong to
 --   runs.stop           what somebody asks of the worker that holds the run
---   checkpoints         a base, or a delta to the row before it; base_visit says where a chain begins
+--   checkpoints         a base, or a delta to the row before it; base_visit is where a chain begins
 --   *_digest            where a large value lies instead of in its row (B7)
 
 alter table runs add column reached integer not null default 1;

@@ -166,6 +166,7 @@ function misspelt(line: string, program: Command): string | null {
     .replaceAll(/'[^']*'/g, 'value')
     .split(' ')
     .slice(1)
+    .filter((word) => word !== '--help')
   let command = program
   for (const word of words) {
     const next = command.commands.find((one) => one.name() === word)
@@ -173,7 +174,6 @@ function misspelt(line: string, program: Command): string | null {
     command = next
   }
   const [first = ''] = words
-  if (words.at(-1) === '--help') words = words.slice(0, -1)
   if (words.length === 0) return null
   if (command === program) return `there is no command ${first}`
   const group = command.commands.length > 0 && command.registeredArguments.length === 0

@@ -1,6 +1,6 @@
 // What can be said to a person about a run whose checkpoint cannot be used (D11).
 import { expectedAt, readChain } from '../model/checkpoint.ts'
-import type { Damage, Run } from '../model/records.ts'
+import type { Checkpoint, Damage, Run } from '../model/records.ts'
 import type { Store } from '../store/store.ts'
 
 const lookedAtMax = 50
@@ -15,7 +15,15 @@ export async function findDamage(store: Store, run: Run, why: string): Promise<D
   const good: number[] = []
   for (const { visit } of earlier) {
     const chain = await store.loadCheckpoints(run, run.generation, visit)
-    if (readChain(chain, expectedAt(run, visit)).ok) good.push(visit)
+    if (isGood(run, chain, visit)) good.push(visit)
   }
   return { why, visit: run.visit, good }
+}
+
+function isGood(run: Run, chain: readonly Checkpoint[], visit: number): boolean {
+  try {
+    return readChain(chain, expectedAt(run, visit)).ok
+  } catch {
+    return false // of a newer Counterfoil: not to be judged from here
+  }
 }

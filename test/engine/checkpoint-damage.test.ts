@@ -125,12 +125,14 @@ describe('D11 a damaged checkpoint is never used', () => {
     expect((await lab.events('doubt')).length).toBe(1)
   })
 
-  test('D8 a checkpoint of a newer Counterfoil is not damaged: the run is left alone', async () => {
+  test('D8 a format that is not known is told to a person, and not claimed for ever', async () => {
     const world = await stopped()
     const { lab, graph: made, begun } = world
     await damage(world, 4, () => ({ schemaVersion: 99 }))
-    expect(await lab.process(made, {})).toMatch(/CHECKPOINT_NEWER|format 99/)
-    expect(await lab.items()).toEqual([])
+    expect(await lab.process(made, {})).toBe('parked')
+    const { damage: why } = (await lab.item()).body
+    expect(why).toMatchObject({ visit: 4, why: expect.stringContaining('format 99') })
+    expect(why?.good).toEqual([3, 2, 1])
     expect(begun).toEqual([])
   })
 })

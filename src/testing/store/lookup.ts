@@ -1,3 +1,4 @@
+import { sha256 } from '../../model/canonical.ts'
 import type { GraphRow } from '../../store/store.ts'
 import {
   type Bench,
@@ -54,15 +55,34 @@ function keys({ on, expect }: Bench): void {
     const keyed = { replayClass: 'idempotent_with_key', idempotencyKey: 'k1' } as const
     await s.commit(run, {
       records: [
-        record(1, { ...keyed, checkpointId: '1.0.0#0#3', inputHash: 'first' }),
+        record(1, { ...keyed, checkpointId: '1.0.0#0#3', inputHash: 'first', inputJson: null }),
         settled(record(2, { ...keyed, checkpointId: '1.0.0#0#4', inputHash: 'second' })),
-        record(3, { ...keyed, tool: 'other', idempotencyKey: 'k2' }),
+        // What was sent is what counts: a person may have edited it.
+        record(3, { ...keyed, tool: 'other', idempotencyKey: 'k2', inputJson: '{"edited":1}' }),
       ],
     })
     expect(await s.store.keyInput(run, 'send', 'k1')).toBe('first')
-    expect(await s.store.keyInput(run, 'other', 'k2')).toBe('h3')
+    expect(await s.store.keyInput(run, 'other', 'k2')).toBe(sha256('{"edited":1}'))
     expect(await s.store.keyInput(run, 'other', 'k1')).toBe(null)
     expect(await s.store.keyInput(run, 'send', 'k9')).toBe(null)
+  })
+
+  on('C2 calls without an end are found, in whatever visit', async (s) => {
+    const run = await s.held()
+    await s.commit(run, {
+      records: [
+        record(1, { nodeId: 'a', checkpointId: 'c1' }),
+        record(2, { status: 'in_doubt', checkpointId: '1.0.0#0#9' }),
+        settled(record(3)),
+        record(4, { replayClass: 'pure' }),
+      ],
+    })
+    const open = [...(await s.store.openCalls(run))].sort((a, b) => a.nth - b.nth)
+    expect(open.map((call) => [call.nodeId, call.checkpointId, call.inputHash])).toEqual([
+      ['a', 'c1', 'h1'],
+      ['run', '1.0.0#0#9', 'h2'],
+    ])
+    expect(await s.store.openCalls(ref('nobody'))).toEqual([])
   })
 
   on('C3 keys of another run, or of a run of the same id elsewhere, are not its own', async (s) => {

@@ -134,7 +134,8 @@ export interface ClaimRequest {
 
 export type OpenCall = Pick<
   CallRecord,
-  'nodeId' | 'checkpointId' | 'tool' | 'inputHash' | 'occurrence' | 'nth' | 'attempt'
+  | ('nodeId' | 'checkpointId' | 'tool' | 'inputHash' | 'occurrence' | 'nth')
+  | ('attempt' | 'status' | 'replayClass')
 >
 
 /** A graph as a store knows it (F3). */

@@ -152,9 +152,11 @@ export class Hold {
     // Also what a dead holder has sent and nobody was asked about yet. Of a held call nothing was
     // sent; what an open scope has under way is its own business.
     const known = new Set([...this.scopes.values()].map((scope) => scope.at.visit))
-    const open = (await store.openCalls(this.run)).filter(({ nodeId, checkpointId, attempt }) => {
-      const place = scopeVisit(nodeId, checkpointId)
-      return attempt > 0 && place !== visit && !known.has(place)
+    const open = (await store.openCalls(this.run)).filter((call) => {
+      const place = scopeVisit(call.nodeId, call.checkpointId)
+      // A keyed call that is pending is sent again with its key: nobody need be asked.
+      const unknown = call.status === 'in_doubt' || call.replayClass === 'unsafe_on_replay'
+      return unknown && call.attempt > 0 && place !== visit && !known.has(place)
     })
     return [...open, ...blind, ...(await this.doubtsOf(known, visit))]
   }

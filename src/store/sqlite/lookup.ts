@@ -41,8 +41,8 @@ export function keyInput(c: Connection, ref: RunRef, tool: string, key: string):
 
 // By the index of a run's calls over time: a scan of the run within SQLite, and no index more for
 // every intent to pay for.
-const openOfRun = `select node_id, checkpoint_id, tool_name, input_hash, occurrence, nth, attempt
-  from tool_call_results
+const openOfRun = `select node_id, checkpoint_id, tool_name, input_hash, occurrence, nth, attempt,
+  status, replay_class from tool_call_results
   where workflow_id = ? and namespace = ? and status in ('pending', 'in_doubt')
     and replay_class <> 'pure'`
 
@@ -52,7 +52,9 @@ export function openCalls(c: Connection, { namespace, runId }: RunRef): OpenCall
     .all(runId, namespace)
     .map((row) => {
       const [nodeId, checkpointId, tool, inputHash, occurrence, nth, attempt] = row
-      return { nodeId, checkpointId, tool, inputHash, occurrence, nth, attempt } as OpenCall
+      const [status, replayClass] = row.slice(7)
+      const call = { nodeId, checkpointId, tool, inputHash, occurrence, nth, attempt }
+      return { ...call, status, replayClass } as OpenCall
     })
 }
 

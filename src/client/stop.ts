@@ -74,6 +74,10 @@ function resumed(run: Run, { by, why, at }: Request): Changes | null {
     const event = eventOf(run, at, 'stop_withdrawn', { by, why })
     return { run: { stop: null, arrive: true }, events: [event] }
   }
+  if (run.stop?.to === 'cancelled') {
+    const message = `run ${run.runId} is being cancelled: it will not go on`
+    throw new CounterfoilError('RUN_ENDED', message, { details: { runId: run.runId } })
+  }
   if (run.state !== 'waiting_human') return null
   throw new CounterfoilError(
     'RUN_NOT_PAUSED',

@@ -50,9 +50,11 @@ export function decodeSealed<T extends object>(
 
 /** Of an attempt that has not ended nothing is claimed, so there is nothing to forge. */
 export function decodeAttempts(c: Connection, rows: readonly unknown[][]): Sealed<Attempt>[] {
-  return decodeSealed(c, tables.attempts, attemptText, rows).map((row) =>
-    row.endedAt === null ? { ...row, verifies: true } : row,
-  )
+  return rows.map((values) => {
+    const row = tables.attempts.decode(values)
+    const mac = values[tables.attempts.columnList.length] as string
+    return { ...row, verifies: row.endedAt === null || c.sealer.verifies(mac, attemptText(row)) }
+  })
 }
 
 // The visit's records whatever their node and version. Of the primary key's (…, node_id,

@@ -1,9 +1,9 @@
 // An item as an operator sees it: what is asked, the call it is about, and what is known of it.
 import type { ItemView } from '../client/inbox.ts'
-import { rowsOf } from '../client/verify-run.ts'
 import { systemClock } from '../clock.ts'
 import { type Item, isAsked, keyOf, type Subject } from '../model/records.ts'
 import type { Counterfoil } from '../open.ts'
+import { rowsOf } from '../store/pages.ts'
 import type { Loaded, WorkerRow } from '../store/store.ts'
 import type { Cli } from './cli.ts'
 import { field, jsonField } from './fields.ts'

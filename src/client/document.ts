@@ -3,8 +3,8 @@ import { expectedAt, readChain } from '../model/checkpoint.ts'
 import { documentOf, type RunDocument } from '../model/document.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
-import * as limits from '../model/limits.ts'
-import type { CallRecord, Run } from '../model/records.ts'
+import type { Run } from '../model/records.ts'
+import { trustedRecords } from '../store/pages.ts'
 import type { Store } from '../store/store.ts'
 
 export async function readState(store: Store, run: Run, visit = run.visit): Promise<unknown> {
@@ -27,20 +27,5 @@ export async function readDocument(
   const state = await readState(store, run)
   const read = graphs.get(`${run.graph}@${run.version}`)?.document ?? null
   const decisions = (await store.listDecisions(run)).filter((row) => row.verifies)
-  return documentOf({ run, state, records: await allRecords(store, run), decisions, read })
-}
-
-async function allRecords(store: Store, run: Run): Promise<CallRecord[]> {
-  const rows: CallRecord[] = []
-  let cursor: string | null = null
-  do {
-    const page: Awaited<ReturnType<Store['listRecords']>> = await store.listRecords(run, {
-      countMax: limits.pageSizeMax,
-      ...(cursor === null ? {} : { cursor }),
-    })
-    // What cannot be trusted is nobody's evidence (B8).
-    rows.push(...page.items.filter((row) => row.verifies))
-    cursor = page.next
-  } while (cursor !== null)
-  return rows
+  return documentOf({ run, state, records: await trustedRecords(store, run), decisions, read })
 }

@@ -10,8 +10,8 @@ import {
   type Subject,
 } from '../model/records.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
+import { rowsOf } from '../store/pages.ts'
 import type { Loaded, Sealed, Store } from '../store/store.ts'
-import { rowsOf } from './verify-run.ts'
 
 export interface LedgerEntry {
   readonly record: Sealed<CallRecord>

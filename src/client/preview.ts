@@ -17,8 +17,8 @@ import { isEnded } from '../model/run-state.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { stricter } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
+import { rowsOf } from '../store/pages.ts'
 import type { LoadAt, Loaded, Sealed, Store } from '../store/store.ts'
-import { rowsOf } from './verify-run.ts'
 
 /**
  * `replay`: its recorded result or failure is given again. `rerun`: it is sent (again). `probe`:

@@ -2,7 +2,6 @@
 import { sha256 } from '../model/canonical.ts'
 import { readChain } from '../model/checkpoint.ts'
 import { isCounterfoilError } from '../model/errors.ts'
-import * as limits from '../model/limits.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -16,7 +15,8 @@ import {
   visitOfAttempt,
 } from '../model/records.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
-import type { Page, Sealed, Store } from '../store/store.ts'
+import { rowsOf } from '../store/pages.ts'
+import type { Sealed, Store } from '../store/store.ts'
 import type { Finding, FindingKind } from './verify.ts'
 
 /** Wall clocks are set, and differ between machines: less than this is not held against a row. */
@@ -338,16 +338,4 @@ function placeOf(call: string): string {
 function placeOfAttempt(attemptId: string): string {
   const { generation, visit } = visitOfAttempt(attemptId)
   return `${generation}#${visit}`
-}
-
-/** Every row of a list that comes in pages. */
-export async function* rowsOf<T>(
-  list: (page: { cursor?: string; countMax: number }) => Promise<Page<T>>,
-): AsyncGenerator<T> {
-  const countMax = limits.pageSizeMax
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page: Page<T> = await list(cursor === undefined ? { countMax } : { cursor, countMax })
-    yield* page.items
-    cursor = page.next
-  }
 }

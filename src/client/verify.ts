@@ -4,8 +4,9 @@
 import { systemClock } from '../clock.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Run } from '../model/records.ts'
+import { rowsOf } from '../store/pages.ts'
 import type { Store } from '../store/store.ts'
-import { RunCheck, rowsOf, toleranceMs } from './verify-run.ts'
+import { RunCheck, toleranceMs } from './verify-run.ts'
 
 export type FindingKind =
   /** The row is not as it was signed. */

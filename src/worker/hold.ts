@@ -9,10 +9,10 @@ import { closedItem, stopChange, waitingForItems } from '../engine/ending.ts'
 import type { Engine } from '../engine/execute.ts'
 import { ScopeVisit, scopeLost } from '../engine/scope.ts'
 import { type CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
-import * as limits from '../model/limits.ts'
 import { type Decision, eventOf, type Item, type Run } from '../model/records.ts'
 import { scopeVisit } from '../model/scope.ts'
-import type { Changes, Page, RunChange } from '../store/store.ts'
+import { rowsOf } from '../store/pages.ts'
+import type { Changes, RunChange } from '../store/store.ts'
 import type { Keeper } from './keeper.ts'
 import { type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
@@ -175,14 +175,11 @@ export class Hold {
 
   private async openItems(): Promise<readonly Item[]> {
     const { namespace, runId } = this.run
-    const filter = { namespace, runId, state: 'open', countMax: limits.pageSizeMax } as const
+    const { store } = this.engine
     const items: Item[] = []
-    for (let cursor: string | null | undefined; cursor !== null; ) {
-      const after: { cursor?: string } = cursor === undefined ? {} : { cursor }
-      const page: Page<Item> = await this.engine.store.listItems({ ...filter, ...after })
-      items.push(...page.items)
-      cursor = page.next
-    }
+    const open = { namespace, runId, state: 'open' } as const
+    for await (const item of rowsOf((page) => store.listItems({ ...open, ...page })))
+      items.push(item)
     return items
   }
 

@@ -1,11 +1,11 @@
 // counterfoil run events
 import type { Command } from 'commander'
-import { rowsOf } from '../../../client/verify-run.ts'
 import { pause, systemClock } from '../../../clock.ts'
 import * as limits from '../../../model/limits.ts'
 import type { Event, Run } from '../../../model/records.ts'
 import { isEnded } from '../../../model/run-state.ts'
 import type { Counterfoil } from '../../../open.ts'
+import { rowsOf } from '../../../store/pages.ts'
 import type { Page } from '../../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { eventLine, eventTable } from '../../event-lines.ts'

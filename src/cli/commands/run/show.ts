@@ -1,11 +1,11 @@
 // counterfoil run show
 import type { Command } from 'commander'
 import { placeOf } from '../../../client/ledger.ts'
-import { rowsOf } from '../../../client/verify-run.ts'
 import { systemClock } from '../../../clock.ts'
 import { isCounterfoilError } from '../../../model/errors.ts'
 import type { CallRecord, Decision, Event, Item, Run } from '../../../model/records.ts'
 import type { Counterfoil } from '../../../open.ts'
+import { rowsOf } from '../../../store/pages.ts'
 import type { Sealed } from '../../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { eventTable } from '../../event-lines.ts'

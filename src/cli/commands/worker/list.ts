@@ -1,10 +1,10 @@
 // counterfoil worker list
 import { hostname } from 'node:os'
 import type { Command } from 'commander'
-import { rowsOf } from '../../../client/verify-run.ts'
 import { systemClock } from '../../../clock.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { bootId } from '../../../store/boot.ts'
+import { rowsOf } from '../../../store/pages.ts'
 import type { WorkerRow } from '../../../store/store.ts'
 import { declareDead } from '../../../worker/liveness.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'

@@ -40,13 +40,17 @@ export async function askFor(
       .filter((worker) => worker.diedAt !== null || worker.stoppedAt !== null)
       .map((worker) => worker.workerId),
   )
-  await store.amend(ref, 'client', (now) => {
-    const held = now.run.state === 'running' && !gone.has(now.run.workerId ?? '')
-    const request = { by, why: reason, at: clock.now() }
-    const changes = changesFor(now, what, request, held)
-    return { changes, value: null }
-  })
-  if (what === 'cancel') await closeLeftovers(store, clock, ref)
+  try {
+    await store.amend(ref, 'client', (now) => {
+      const held = now.run.state === 'running' && !gone.has(now.run.workerId ?? '')
+      const request = { by, why: reason, at: clock.now() }
+      const changes = changesFor(now, what, request, held)
+      return { changes, value: null }
+    })
+  } finally {
+    // Also of an end that was interrupted here: the run refuses a second one, its items do not.
+    if (what === 'cancel') await closeLeftovers(store, clock, ref)
+  }
 }
 
 type Request = Omit<StopRequest, 'to'>

@@ -87,7 +87,7 @@ export function stopChange(
 export function waitingForItems(items: readonly Item[], now: number): WaitingFor | null {
   const [first] = items
   if (first === undefined) return null
-  const since = Math.min(now, ...items.map((item) => item.createdAt))
+  const since = items.reduce((least, item) => Math.min(least, item.createdAt), now)
   const ids = items.slice(0, limits.waitingItemsMax).map((item) => item.itemId)
   return { kind: first.kind, items: ids, since, queue: first.queue }
 }

@@ -36,6 +36,19 @@ test('D4 cancelling closes the items of every scope, not only of one', async () 
   expect(await cf.run('thread').status()).toMatchObject({ state: 'cancelled' })
 })
 
+test('D4 an end that died before it had closed them all is taken up by the next', async () => {
+  const cf = await twoDoubts()
+  const ref = { namespace: 'default', runId: 'thread' }
+  // As a kill leaves it: the run has ended, its items have not.
+  await cf.store.amend(ref, 'client', () => ({
+    changes: { run: { state: 'cancelled', waitingFor: null } },
+    value: null,
+  }))
+  expect((await cf.inbox.list()).items.length).toBe(2)
+  await expect(cf.run('thread').cancel()).rejects.toMatchObject({ code: 'RUN_ENDED' })
+  expect((await cf.inbox.list()).items).toEqual([])
+})
+
 test('D4 so does abandoning', async () => {
   const cf = await twoDoubts()
   const [item] = (await cf.inbox.list()).items

@@ -25,6 +25,7 @@ const explained: Record<Outcome, string> = {
   edit: 'yes, but with this in its place',
   reject: 'no; the workflow is told why',
   pin: 'go on from an earlier, good checkpoint; what was done since stays on record',
+  resume: 'try it again, as if nobody had died of it',
 }
 
 function commandLines(cli: Cli, item: ItemView, outcome: Outcome): string[] {

@@ -170,7 +170,7 @@ function decisionOf(
   const item = {
     ...where,
     ...{ state: 'decided', version: 1, queue: 'doubts', title: `${record.tool}: it failed` },
-    ...{ dueAt: null, body, createdAt: at, closedAt: at, closedBy: null },
+    ...{ dueAt: null, overdueAt: null, body, createdAt: at, closedAt: at, closedBy: null },
   } as Item
   return { item, decision }
 }

@@ -64,6 +64,11 @@ function newRun(
     claims: 0,
     commitId: null,
     traceId: clock.uuid().replaceAll('-', ''),
+    parentRunId: null,
+    parentAttemptId: null,
+    wakeAt: null,
+    endedAt: null,
+    swept: null,
     createdAt: now,
     updatedAt: now,
   }

@@ -27,6 +27,7 @@ const titles: Record<DoubtReason, string> = {
   key_conflict: 'its idempotency key was used with another input',
   checkpoint: 'its checkpoint is damaged',
   failed: 'it failed',
+  poison: 'its workers died of it, again and again',
 }
 
 const nothing = {
@@ -113,6 +114,7 @@ function makeItem(
     generation,
     visit: number,
     dueAt: null,
+    overdueAt: null,
     body: bodyOf(visit, subject, details),
     createdAt: visit.clock.now(),
     closedAt: null,

@@ -118,6 +118,7 @@ const nothing = {
   evidence: [],
   items: [],
   decisions: [],
+  signals: [],
   deaths: new Map<string, number>(),
 }
 

@@ -36,6 +36,7 @@ export function intentRow(
     idempotencyKey,
     expiresAt:
       old && !isHeld(old) ? old.expiresAt : ttl === null || ttl === Infinity ? null : now + ttl,
+    dueAt: old?.dueAt ?? null,
     status: 'pending',
     seq: null,
     after: old?.after ?? call.after,
@@ -73,6 +74,9 @@ export function attemptRow({ run, clock }: Visit, call: IssuedCall, record: Call
     outlives: call.tool.rules.outlives,
     quietMs: call.tool.rules.quietMs,
     dispatchedAt: clock.now(),
+    tokenHash: null,
+    beatAt: null,
+    beatJson: null,
     endedAt: null,
     outcome: null,
   }

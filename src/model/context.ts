@@ -1,4 +1,5 @@
 // What node code is given. Types only: the engine makes the values.
+import type { Graph } from './graph.ts'
 import type { NodeEnd } from './node.ts'
 import type { Frozen, Schema } from './schema.ts'
 import type { Beat, ClassRules, Metadata, RetryPolicy, Tool } from './tool.ts'
@@ -74,6 +75,23 @@ export interface CallOptions {
   amount?: number
 }
 
+/** A signal as the node sees it. */
+export interface ReceivedSignal<D = unknown> {
+  readonly name: string
+  readonly id: string
+  readonly data: D
+  readonly at: number
+}
+
+/** How a child run ended. */
+export type ChildEnd<Out = unknown> =
+  | { readonly runId: string; readonly state: 'completed'; readonly output: Out }
+  | {
+      readonly runId: string
+      readonly state: 'failed' | 'cancelled'
+      readonly error: { readonly code?: string; readonly message: string } | null
+    }
+
 export type StepSpec<In, Out> = ClassRules<In, Out> &
   Metadata<Out> & {
     name: string
@@ -114,6 +132,21 @@ export interface Context<T extends Tool = Tool> {
     request: ApprovalRequest<Frozen<NoInfer<D>>> & { schema: Schema<unknown, D> },
   ): Call<Approval<D>>
   approval<D>(request: ApprovalRequest<D> & { schema?: never }): Call<Approval<D>>
+  /** Waits without holding a worker; a replay goes on waiting for the first time's end. */
+  sleep(ms: number): Call<void>
+  /** The same until a time, in milliseconds since 1970 or as a Date. */
+  sleepUntil(time: number | Date): Call<void>
+  /**
+   * Waits for a signal of this name, or takes the first that came before and nobody took; null if
+   * none comes within `timeoutMs`.
+   */
+  signal<D = unknown>(name: string): Call<ReceivedSignal<D>>
+  signal<D = unknown>(
+    name: string,
+    options: { timeoutMs?: number },
+  ): Call<ReceivedSignal<D> | null>
+  /** Starts a run of another graph, made with this record, and waits for its end. */
+  spawn<In, Out>(graph: Graph<In, Out>, input: In): Call<ChildEnd<Out>>
   /** The model's context, made by the graph's `assembleContext` from the run's document. */
   context(): Call<unknown>
   /** Shows in the run's history which part of its work begins. */

@@ -68,6 +68,7 @@ const doubtOutcomes: Record<DoubtReason, readonly Outcome[]> = {
   key_conflict: ['happened', 'fail', 'abandon'],
   checkpoint: ['pin', 'abandon'],
   failed: ['send', 'happened', 'fail'],
+  poison: ['resume', 'abandon'],
 }
 
 /** The outcomes that an item can be decided with. */

@@ -57,3 +57,31 @@ export const saidLengthMax = 4_000
 
 /** Unclaimed records in one drift item: more than a person looks through; the rest comes after. */
 export const unmatchedShownMax = 200
+
+/** The longest sleep, wait for a signal or wait for a callback: ten years, in which clocks are kept. */
+export const waitMsMax = 10 * 365 * 24 * 3_600_000
+
+/** A wait shorter than this is waited for where it is: parking and waking cost more. */
+export const parkMsMin = 250
+
+/** Data of one signal, as JSON: they lie in the run's own rows. Larger ones belong elsewhere. */
+export const signalBytesMax = 65_536
+
+/** Signals that a run has not taken: a sender gone wild must not make its load endless. */
+export const signalsMax = 10_000
+
+/** Claims of a run without progress before it is put before a person: its workers die of it. */
+export const claimsMax = 5
+
+/** Runs that one pass of the sweeper wakes, items it notes, and ended runs it takes from. */
+export const wakeBatchMax = 500
+export const overdueBatchMax = 100
+export const retainBatchMax = 50
+
+/** How often the sweeper looks where nothing is known to be due. */
+export const sweepMs = 1_000
+
+/** How long records of ended runs are kept (B6); the unsafe class never less than the floor. */
+const dayMs = 24 * 3_600_000
+export const retention = { pureMs: dayMs, keyedMs: 14 * dayMs, unsafeMs: 90 * dayMs }
+export const retentionFloorMs = 14 * dayMs

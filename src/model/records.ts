@@ -40,17 +40,32 @@ export interface Run extends RunRef {
   /** The last commit that was applied, so that writing it again is no second write (I4). */
   readonly commitId: string | null
   readonly traceId: string
+  /** The run that started this one, and the attempt of its `ctx.spawn` that is told of the end. */
+  readonly parentRunId: string | null
+  readonly parentAttemptId: string | null
+  /** When a run that waits is looked at again, whatever arrives before: its first deadline. */
+  readonly wakeAt: number | null
+  readonly endedAt: number | null
+  /** What retention has taken of an ended run; of one that was taken whole, the row stays (B6). */
+  readonly swept: Swept | null
   readonly createdAt: number
   readonly updatedAt: number
 }
 
+export type Swept = 'pure' | 'keyed' | 'all'
+
+/** What a run waits for that is no person: a time, a signal, a child, or an upstream's callback. */
+export type WaitKind = 'timer' | 'signal' | 'child' | 'callback'
+
 export interface WaitingFor {
   /** `host`: the foreign runtime that opens the run's scopes. `operator`: whoever paused it. */
-  readonly kind: ItemKind | 'operator' | 'host'
+  readonly kind: ItemKind | WaitKind | 'operator' | 'host'
   /** The first of them, at most `waitingItemsMax`. */
   readonly items: readonly string[]
   readonly since: number
   readonly queue: string
+  /** Signals, children or tools by name; the first of them, at most `waitingItemsMax`. */
+  readonly names?: readonly string[]
 }
 
 export interface StopRequest {
@@ -75,6 +90,8 @@ export interface CallRecord extends RunRef {
   readonly idempotencyKey: string | null
   /** When the upstream forgets the key; null for never and for calls without one. */
   readonly expiresAt: number | null
+  /** When a wait is over, whatever has come: a sleep's end, a signal's or callback's deadline. */
+  readonly dueAt: number | null
   readonly status: CallStatus
   /** Its place among the results the node has seen; null until the result is known. */
   readonly seq: number | null
@@ -110,11 +127,30 @@ export interface Attempt extends RunRef {
   readonly outlives: boolean
   readonly quietMs: number
   readonly dispatchedAt: number
+  /** SHA-256 of the token that an asynchronous tool's upstream calls back with. */
+  readonly tokenHash: string | null
+  /** When the attempt was last heard of while it was under way, and what it said. */
+  readonly beatAt: number | null
+  readonly beatJson: string | null
   readonly endedAt: number | null
   readonly outcome: AttemptOutcome | null
 }
 
-/** What was learnt late about an attempt, by its id, whoever holds the run now. */
+/** What somebody sent to a run by name. It waits there until a `ctx.signal` takes it. */
+export interface Signal extends RunRef {
+  /** The sender's own id: the same one again is no second signal. */
+  readonly signalId: string
+  readonly name: string
+  readonly dataJson: string | null
+  readonly at: number
+  /** The attempt (of number 0) of the `ctx.signal` that took it. */
+  readonly usedBy: string | null
+}
+
+/**
+ * What was learnt late about an attempt, by its id, whoever holds the run now. A callback and the
+ * end of a child come in this form too.
+ */
 export interface Evidence extends RunRef {
   readonly attemptId: string
   readonly outcome: AttemptOutcome
@@ -127,7 +163,10 @@ export interface Evidence extends RunRef {
 }
 
 export type ItemKind = 'doubt' | 'question' | 'approval'
-/** `failed`: the fate of a failed call when its run is tried again. */
+/**
+ * `failed`: the fate of a failed call when its run is tried again. `poison`: its workers died, again
+ * and again, without getting any further.
+ */
 export type DoubtReason =
   | 'unknown'
   | 'drift'
@@ -136,6 +175,7 @@ export type DoubtReason =
   | 'key_conflict'
   | 'checkpoint'
   | 'failed'
+  | 'poison'
 
 /** What waits for a person. */
 export interface Item extends RunRef {
@@ -150,6 +190,8 @@ export interface Item extends RunRef {
   readonly visit: number
   /** When it should have been decided (its SLA). */
   readonly dueAt: number | null
+  /** When it was noticed that it had not. */
+  readonly overdueAt: number | null
   readonly body: ItemBody
   readonly createdAt: number
   readonly closedAt: number | null
@@ -222,6 +264,7 @@ export const outcomes = [
   'edit',
   'reject',
   'pin',
+  'resume',
 ] as const
 export type Outcome = (typeof outcomes)[number]
 
@@ -289,10 +332,18 @@ export function isAsked(tool: string): boolean {
   return (askTools as readonly string[]).includes(tool)
 }
 
+/** Records of what the node waits for without a call: nothing is ever dispatched for them. */
+export const waitTools = ['counterfoil.sleep', 'counterfoil.signal', 'counterfoil.spawn'] as const
+
+export function isWait(tool: string): boolean {
+  return (waitTools as readonly string[]).includes(tool)
+}
+
 /** Held before a person by the risk policy, and never sent. */
 export function isHeld(record: CallRecord): boolean {
   const open = record.status === 'pending' && record.attempt === 0
-  return open && record.replayClass !== 'pure' && !isAsked(record.tool)
+  const waits = isAsked(record.tool) || isWait(record.tool)
+  return open && record.replayClass !== 'pure' && !waits
 }
 
 /** The hash of what was sent: of the edit, if a person made one; else the record's own. */

@@ -41,6 +41,13 @@ export interface CallInfo {
   readonly attemptId: string
   readonly idempotencyKey: string | null
   readonly abortSignal: AbortSignal
+  /**
+   * For a tool with `callbackMs`: the token that its upstream calls back with. What `run` returns
+   * does not count from here on; the call ends by `cf.callbacks.settle(token, result)`.
+   */
+  defer(): string
+  /** Says that the call is still under way: it puts `heartbeatMs` off, and people see the details. */
+  heartbeat(details?: unknown): void
 }
 
 /** What an idempotency key may be made of: nothing that moves between two looks. */
@@ -78,6 +85,8 @@ interface Common<In, Raw, Out> extends Metadata<Out> {
   run: (input: In, call: CallInfo) => Raw | Promise<Raw>
   /** The upstream's own id for what was done, kept beside the receipt and shown to people. */
   externalId?: (result: NoInfer<Out>) => string
+  /** A call that is not heard of (`call.heartbeat`) for so long is taken for lost. */
+  heartbeatMs?: number
   /** The second identical call of one visit is answered by the first one's receipt. */
   oncePerVisit?: boolean
   /** How much money, or of whatever a policy counts, a call is about. */
@@ -94,6 +103,8 @@ interface Doubtful<In, Out> {
   quietMs?: number
   /** It starts processes that live longer than the worker: its death does not end an attempt. */
   outlives?: boolean
+  /** An asynchronous tool, which may `defer()`: how long its upstream has to call back. */
+  callbackMs?: number
 }
 
 interface NoKey {
@@ -103,16 +114,21 @@ interface NoKey {
 
 interface PureRules extends NoKey {
   replayClass: 'pure'
+  /** Identical calls of different runs within this time share one execution. */
+  shareMs?: number
   probe?: never
   quietMs?: never
   outlives?: never
+  callbackMs?: never
 }
-type UnsafeRules<In, Out> = { replayClass: 'unsafe_on_replay' } & NoKey & Doubtful<In, Out>
+type UnsafeRules<In, Out> = { replayClass: 'unsafe_on_replay'; shareMs?: never } & NoKey &
+  Doubtful<In, Out>
 type KeyedRules<In, Out> = {
   replayClass: 'idempotent_with_key'
   idempotencyKey: (input: In, call: KeyInfo) => string
   /** How long the upstream remembers a key; Infinity is allowed, silence is not. */
   keyTtlMs: number
+  shareMs?: never
 } & Doubtful<In, Out>
 
 /** The rules of one class, for tools and for steps. */
@@ -153,6 +169,10 @@ export interface ToolRules {
   readonly timeoutMs: number
   readonly quietMs: number
   readonly outlives: boolean
+  /** Null for a tool that answers when its function returns. */
+  readonly callbackMs: number | null
+  readonly heartbeatMs: number | null
+  readonly shareMs: number | null
   readonly oncePerVisit: boolean
   readonly keyTtlMs: number | null
   readonly retry: Required<RetryPolicy>
@@ -204,12 +224,18 @@ export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
   checkKey(name, replayClass, spec)
   checkFunctions(name, replayClass, spec)
   const timeoutMs = checkMs(name, 'timeoutMs', spec.timeoutMs) ?? limits.timeoutMs
+  const callbackMs = checkWait(name, 'callbackMs', spec.callbackMs)
+  // An upstream that was asked to call back may be at work for as long as it may take.
+  const quietMs = Math.max(timeoutMs, callbackMs ?? 0, limits.quietFloorMs)
   const rules: ToolRules = {
     input: (spec.input as Schema) ?? null,
     output: (spec.output as Schema) ?? null,
     timeoutMs,
-    quietMs: checkMs(name, 'quietMs', spec.quietMs) ?? Math.max(timeoutMs, limits.quietFloorMs),
+    quietMs: checkMs(name, 'quietMs', spec.quietMs) ?? quietMs,
     outlives: checkFlag(name, 'outlives', spec.outlives),
+    callbackMs,
+    heartbeatMs: checkWait(name, 'heartbeatMs', spec.heartbeatMs),
+    shareMs: checkWait(name, 'shareMs', spec.shareMs),
     oncePerVisit: checkFlag(name, 'oncePerVisit', spec.oncePerVisit),
     keyTtlMs: (spec.keyTtlMs as number) ?? null,
     retry: checkRetry(name, spec.retry as RetryPolicy | undefined),
@@ -300,8 +326,11 @@ function checkFunctions(name: string, replayClass: ReplayClass, spec: AnySpec): 
   if (spec.output !== undefined && !isSchema(spec.output)) {
     throw invalid(name, '`output` must be a Standard Schema (zod, valibot, arktype, …)')
   }
-  if (replayClass !== 'pure') return
-  for (const key of ['probe', 'quietMs', 'outlives'] as const) {
+  if (replayClass !== 'pure') {
+    if (spec.shareMs === undefined) return
+    throw invalid(name, `is ${replayClass}: \`shareMs\` is for pure tools only`)
+  }
+  for (const key of ['probe', 'quietMs', 'outlives', 'callbackMs'] as const) {
     if (spec[key] !== undefined) throw invalid(name, `is pure: \`${key}\` has no meaning for it`)
   }
 }
@@ -311,6 +340,13 @@ function checkMs(name: string, key: string, value: unknown): number | undefined 
   // A timer above 2^31 fires at once, which would turn "wait for ever" into "never wait".
   if (typeof value === 'number' && value >= 0 && value <= 2 ** 31 - 1) return value
   throw invalid(name, `\`${key}\` must be milliseconds between 0 and ${2 ** 31 - 1}`)
+}
+
+/** A time that is waited for without a timer of its own, so that days are fine. */
+function checkWait(name: string, key: string, value: unknown): number | null {
+  if (value === undefined) return null
+  if (typeof value === 'number' && value > 0 && value <= limits.waitMsMax) return value
+  throw invalid(name, `\`${key}\` must be milliseconds above 0, at most ${limits.waitMsMax}`)
 }
 
 /** A flag that weakens nothing by a slip: "yes" is no true, and must not become false. */

@@ -1,14 +1,18 @@
 // The one gate for writes: who may put which rows, and which transitions are legal. Every store
 // asks it under the run row's lock, before it writes anything.
+import { canonical } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import type { Run, RunRef } from '../model/records.ts'
-import { checkTransition, type RunState } from '../model/run-state.ts'
-import type { Authority, Changes } from './store.ts'
+import type { Evidence, Run, RunRef } from '../model/records.ts'
+import { checkTransition, isEnded, type RunState } from '../model/run-state.ts'
+import type { Authority, Changes, Parent, RunChange } from './store.ts'
 
 const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
-  holder: ['records', 'attempts', 'evidence', 'items', 'decisions', 'events', 'checkpoints', 'run'],
+  holder: [
+    ...(['records', 'attempts', 'evidence', 'items', 'decisions', 'events'] as const),
+    ...(['checkpoints', 'signals', 'children', 'run'] as const),
+  ],
   // A checkpoint only by pinning an earlier one again, which rewinds the run (D11).
-  client: ['items', 'decisions', 'events', 'checkpoints', 'run'],
+  client: ['items', 'decisions', 'events', 'checkpoints', 'signals', 'run'],
   // A former holder reports what it learnt: the end of its attempt, and what follows from it (I11).
   evidence: ['evidence', 'attempts', 'items', 'decisions', 'events', 'run'],
 }
@@ -34,6 +38,16 @@ export function checkChanges(run: Target, by: Authority | 'holder', changes: Cha
     }
   }
   if (by === 'evidence') checkEvidence(run, changes)
+  for (const { usedBy, signalId } of changes.signals ?? []) {
+    if ((usedBy === null) !== (by === 'client')) {
+      throw refused(run, `signal ${signalId}: a client sends it, the holder takes it`)
+    }
+  }
+  for (const { run: child } of changes.children ?? []) {
+    if (child.namespace !== run.namespace || child.parentRunId !== run.runId) {
+      throw refused(run, `run ${child.runId} is no child of this run`)
+    }
+  }
   if (by === 'client' && changes.checkpoints !== undefined && changes.run?.rewind !== true) {
     throw refused(run, 'a client may not write checkpoints, unless it rewinds the run to one')
   }
@@ -42,7 +56,7 @@ export function checkChanges(run: Target, by: Authority | 'holder', changes: Cha
 }
 
 function checkEvidence(run: Target, changes: Changes): void {
-  if (changes.attempts?.some((attempt) => attempt.endedAt === null)) {
+  if (changes.attempts?.some(({ endedAt, beatAt }) => endedAt === null && beatAt === null)) {
     throw refused(run, 'evidence may end an attempt, not begin one')
   }
   if (changes.decisions?.some((decision) => decision.voidedAt === null)) {
@@ -63,6 +77,7 @@ function rowsOf(changes: Changes): RunRef[] {
     ...(changes.decisions ?? []),
     ...(changes.events ?? []),
     ...(changes.checkpoints ?? []),
+    ...(changes.signals ?? []),
   ]
   return rows
 }
@@ -72,12 +87,14 @@ function refused(run: Target, why: string): CounterfoilError {
 }
 
 const stoppable: readonly RunState[] = ['running', 'pending']
+const waiting: readonly RunState[] = ['waiting_tool', 'waiting_human']
 
 /** The run row after a change; the same for every store. */
 export function applyRunChange(run: Run, changes: Changes, now: number): Run {
   const change = changes.run ?? {}
   const state = change.state ?? run.state
   const visit = change.visit ?? run.visit
+  const wakeAt = change.wakeAt === undefined && change.state === undefined ? run.wakeAt : null
   return {
     ...run,
     state,
@@ -93,6 +110,51 @@ export function applyRunChange(run: Run, changes: Changes, now: number): Run {
     arrivals: run.arrivals + (change.arrive ? 1 : 0),
     workerId: change.release ? null : run.workerId,
     claims: change.progress ? 0 : run.claims,
+    wakeAt: waiting.includes(state) ? (change.wakeAt ?? wakeAt) : null,
+    endedAt: isEnded(state) ? (run.endedAt ?? now) : null,
     updatedAt: now,
   }
+}
+
+/** How a child ended, as its parent's `ctx.spawn` reads it: of a large output just the digest. */
+export function newsOf(
+  child: Pick<Run, 'namespace' | 'runId'>,
+  parent: Parent,
+  change: RunChange,
+  now: number,
+): Evidence {
+  const { state, outputJson = null, outputDigest = null, errorJson = null } = change
+  const output = outputJson === null ? null : JSON.parse(outputJson)
+  const error = errorJson === null ? null : JSON.parse(errorJson)
+  const envelope = { runId: child.runId, state, output, outputDigest, error }
+  return {
+    namespace: child.namespace,
+    runId: parent.runId,
+    attemptId: parent.attemptId,
+    outcome: 'landed',
+    resultJson: canonical(envelope),
+    resultDigest: null,
+    externalId: child.runId,
+    errorJson: null,
+    at: now,
+    seq: null,
+  }
+}
+
+/**
+ * What becomes of a run when something arrives for it from outside its own lease: the end of a
+ * child, a time that has come. One that waits is woken; any other sees it when it tries to park.
+ */
+export function arrival(run: Run): RunChange {
+  if (!waiting.includes(run.state)) return { arrive: true }
+  return { arrive: true, state: 'pending', waitingFor: null }
+}
+
+/** What a live child is asked when its parent is cancelled; one that waits is woken to obey. */
+export function cancelledWith(child: Run, parentRunId: string, at: number): RunChange {
+  const why = `its parent run ${parentRunId} was cancelled`
+  const stop = child.stop?.to === 'cancelled' ? child.stop : { to: 'cancelled' as const, by: 'parent', why, at }
+  const parked = waiting.includes(child.state) || child.state === 'paused'
+  const woken = parked ? ({ state: 'pending', waitingFor: null } as const) : {}
+  return { arrive: true, stop, ...woken }
 }

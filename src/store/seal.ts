@@ -1,7 +1,8 @@
 // MACs over intents, receipts, evidence, grants and decisions. A row that does not verify is never
 // trusted: its call goes to a person. Keys have ids, so that old rows verify after a rotation.
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Attempt, CallRecord, Decision, Evidence } from '../model/records.ts'
+import type { Attempt, CallRecord, Decision, Evidence, Signal } from '../model/records.ts'
+import type { Shared, ShareKey } from './store.ts'
 
 export interface Key {
   readonly id: string
@@ -12,8 +13,11 @@ export interface Sealer {
   record(row: CallRecord): string
   decision(row: Decision): string
   evidence(row: Evidence): string
-  /** The end of an attempt; one that has not ended has nothing to forge. */
+  /** The end of an attempt, or its token; one that has neither has nothing to forge. */
   attempt(row: Attempt): string
+  signal(row: Signal): string
+  /** A shared result, usable until then. */
+  shared(key: ShareKey, shared: Shared, until: number): string
   verifies(mac: string | null, text: string): boolean
   /** This key signs from now on; rows of the others still verify. */
   add(key: Key): void
@@ -58,6 +62,8 @@ export function createSealer(keys: readonly Key[], options: SealerOptions = {}):
     decision: (row) => seal(decisionText(row)),
     evidence: (row) => seal(evidenceText(row)),
     attempt: (row) => seal(attemptText(row)),
+    signal: (row) => seal(signalText(row)),
+    shared: (key, shared, until) => seal(sharedText(key, shared, until)),
     verifies: (mac, text) => {
       const colon = mac?.indexOf(':') ?? -1
       if (mac === null || colon < 0) return false
@@ -135,8 +141,17 @@ export function recordText(r: CallRecord): string {
     r.createdAt,
     r.settledAt,
     // Appended when there is one: rows from before these columns verify as they are.
-    ...(r.resultDigest === null && r.usageJson === null ? [] : [r.resultDigest, r.usageJson]),
+    ...appended([r.resultDigest, r.usageJson, r.dueAt], [2, 3]),
   ])
+}
+
+/** The values up to the last that is there, in one of the lengths that were ever written. */
+function appended(
+  values: readonly (string | number | null)[],
+  lengths: readonly number[],
+): readonly (string | number | null)[] {
+  const needed = values.findLastIndex((value) => value !== null) + 1
+  return needed === 0 ? [] : values.slice(0, lengths.find((length) => length >= needed))
 }
 
 export function decisionText(d: Decision): string {
@@ -198,5 +213,22 @@ export function attemptText(a: Attempt): string {
     a.dispatchedAt,
     a.endedAt,
     a.outcome,
+    ...(a.tokenHash === null ? [] : [a.tokenHash]),
   ])
+}
+
+/** Whether the row of an attempt says anything that could be forged. */
+export function isSigned(attempt: Attempt): boolean {
+  return attempt.endedAt !== null || attempt.tokenHash !== null
+}
+
+export function signalText(s: Signal): string {
+  const { namespace, runId, signalId, name, dataJson, at, usedBy } = s
+  return JSON.stringify(['signal', namespace, runId, signalId, name, dataJson, at, usedBy])
+}
+
+export function sharedText(key: ShareKey, shared: Shared, until: number): string {
+  const { namespace, tool, inputHash } = key
+  const { resultJson, externalId } = shared
+  return JSON.stringify(['shared', namespace, tool, inputHash, resultJson, externalId, until])
 }

@@ -1,6 +1,7 @@
 // The store contract, whole. A store keeps rows; it knows nothing of tools or nodes. What a write
 // may contain is decided in policy.ts, what a row is signed with in seal.ts; both are shared by all
 // stores.
+import type { Clock } from '../clock.ts'
 import type {
   Attempt,
   CallRecord,
@@ -11,6 +12,7 @@ import type {
   Item,
   Run,
   RunRef,
+  Signal,
   StopRequest,
   WaitingFor,
 } from '../model/records.ts'
@@ -28,6 +30,10 @@ export interface Changes {
   decisions?: Decision[]
   events?: Event[]
   checkpoints?: Checkpoint[]
+  /** New ones by a client; by a holder, those that the run has taken. */
+  signals?: Signal[]
+  /** Runs that this one starts: made with the intent that asks for them, or not at all. */
+  children?: NewRun[]
   run?: RunChange
 }
 
@@ -49,6 +55,8 @@ export interface RunChange {
   /** Goes back to an earlier visit: checkpoints of later ones are dropped, records stay. */
   rewind?: boolean
   outputDigest?: string | null
+  /** With a park: when the run is looked at again, whatever arrives before. */
+  wakeAt?: number | null
   /** Gives the lease back with this change. */
   release?: boolean
   /** Work was done that a crash cannot undo: the count of claims begins again. */
@@ -63,10 +71,19 @@ export interface Commit extends RunRef {
   readonly fence: number
   /** Set by a park: it holds only if nothing has arrived since this count was read (I10). */
   readonly arrivalsSeen?: number
+  /** The run's parent, which is told of its end in the same transaction. */
+  readonly parent?: Parent
   readonly changes: Changes
 }
 
-export type CommitResult = 'done' | 'stale_fence' | 'arrived'
+/** The attempt of `ctx.spawn` that waits for a child. */
+export interface Parent {
+  readonly runId: string
+  readonly attemptId: string
+}
+
+/** `locked`: somebody else has the run's row just now; nothing was written, it is tried again. */
+export type CommitResult = 'done' | 'stale_fence' | 'arrived' | 'locked'
 
 /** Who writes without a lease: a person or client, or a former holder who learnt something. */
 export type Authority = 'client' | 'evidence'
@@ -86,6 +103,8 @@ export interface Loaded {
   readonly evidence: readonly Sealed<Evidence>[]
   readonly items: readonly Item[]
   readonly decisions: readonly Sealed<Decision>[]
+  /** Signals of the whole run that nothing has taken yet, in the order they came. */
+  readonly signals: readonly Sealed<Signal>[]
   /** Calls of the whole run that were failed without knowledge. */
   readonly unresolved: readonly { tool: string; inputHash: string }[]
   /** Workers of these attempts whose death is on record, and since when. */
@@ -172,6 +191,8 @@ export interface ListRequest {
 export interface RunFilter extends ListRequest {
   readonly state?: RunState
   readonly graph?: string
+  /** The children of this run. */
+  readonly parentRunId?: string
   readonly newestFirst?: boolean
 }
 
@@ -181,8 +202,80 @@ export interface ItemFilter extends ListRequest {
   readonly runId?: string
 }
 
+/** How long the records of ended runs are kept, by replay class (B6). */
+export interface Retention {
+  readonly pureMs: number
+  readonly keyedMs: number
+  readonly unsafeMs: number
+}
+
+export interface WakePass {
+  readonly woken: number
+  /** How late the latest of them was. */
+  readonly lagMs: number
+  /** When the next one is due; null if none is. */
+  readonly nextAt: number | null
+}
+
+/** How many runs there are of one version, by state (F4). */
+export interface VersionRow {
+  readonly graph: string
+  readonly version: string
+  /** Null for a version that runs exist of and that was never registered. */
+  readonly registeredAt: number | null
+  readonly states: Readonly<Partial<Record<RunState, number>>>
+}
+
+/** What waits for somebody to do something, for alarms. */
+export interface Backlog {
+  readonly pending: number
+  readonly oldestPendingAt: number | null
+  /** Runs held by workers whose lease has ended. */
+  readonly orphans: number
+  /** Runs whose time to wake has come, and how long ago it came for the first of them. */
+  readonly due: number
+  readonly dueLagMs: number
+  readonly openItems: number
+  readonly overdueItems: number
+}
+
+/** The result of a pure tool that runs share (B10). */
+export interface ShareKey {
+  readonly namespace: string
+  readonly tool: string
+  readonly inputHash: string
+}
+
+export interface Shared {
+  readonly resultJson: string | null
+  readonly externalId: string | null
+}
+
+/** Use it; or make it, nobody else does until `makeMs` is over; or ask again in a moment. */
+export type ShareAnswer =
+  | { readonly do: 'use'; readonly shared: Shared }
+  | { readonly do: 'make' | 'wait' }
+
+/** What a thread of its own needs to renew a lease while this one is blocked. */
+export interface Renewal {
+  /** The URL of a module that exports `openRenewer(data)`, which gives a `Renewer`. */
+  readonly module: string
+  readonly data: unknown
+}
+
+export interface Renewer {
+  renew(workerId: string, leaseMs: number): Promise<boolean>
+  close(): Promise<void>
+}
+
 export interface Store {
   readonly url: string
+  /** The time that rows are written with: this machine's, or that of a server all share. */
+  readonly clock: Clock
+  /** Whether every process that uses it runs on this machine. */
+  readonly local: boolean
+  /** Null where nobody else could take a run over. */
+  readonly renewal: Renewal | null
   /** What this store does not promise, in sentences for people; empty for a durable one. */
   readonly caveats: readonly string[]
 
@@ -224,6 +317,23 @@ export interface Store {
    * `provable`: only those whose death is not on record and can still be proven by their socket.
    */
   workers(filter?: { provable?: boolean }): Promise<WorkerRow[]>
+
+  /** Wakes runs whose time has come: at most so many, the longest overdue first (D6). */
+  wakeDue(countMax: number): Promise<WakePass>
+  /** Open items past their SLA that were not noticed yet, of all namespaces. */
+  listOverdue(countMax: number): Promise<Item[]>
+  /**
+   * One pass of retention over at most so many ended runs; how many it took something of. Never of
+   * a live one. Of a failed run everything stays for the longest time, so that it can be retried.
+   */
+  retain(keep: Retention, countMax: number): Promise<number>
+  /** The attempt that waits for a callback with this token. */
+  findAttempt(tokenHash: string): Promise<(RunRef & { attemptId: string }) | null>
+  listVersions(namespace: string): Promise<VersionRow[]>
+  backlog(): Promise<Backlog>
+  takeShare(key: ShareKey, workerId: string, makeMs: number): Promise<ShareAnswer>
+  /** `shared`: usable for `shareMs` from now; null gives the right to make it back. */
+  putShare(key: ShareKey, workerId: string, shared: Shared | null, shareMs: number): Promise<void>
 
   /** The graph that has this id: the one given, if there was none. */
   registerGraph(graph: GraphRow): Promise<GraphRow>

@@ -39,6 +39,7 @@ export function newScopeRun({ namespace, runId }: RunRef, clock: Clock): NewRun 
       ...{ state: 'pending', node: 'scope', reached: 1, inputHash: '', outputJson: null },
       ...{ outputDigest: null, errorJson: null, waitingFor: null, stop: null, fence: 0 },
       ...{ workerId: null, arrivals: 0, claims: 0, commitId: null, createdAt: at, updatedAt: at },
+      ...{ parentRunId: null, parentAttemptId: null, wakeAt: null, endedAt: null, swept: null },
       traceId: clock.uuid().replaceAll('-', ''),
     },
     checkpoint: null,

@@ -134,6 +134,7 @@ export function newRun(runId = 'r1', more: Partial<Run> = {}): NewRun {
     ...{ reached: 1, outputDigest: null, stop: null },
     ...{ inputHash: 'h0', outputJson: null, errorJson: null, waitingFor: null, fence: 0 },
     ...{ workerId: null, arrivals: 0, claims: 0, commitId: null, traceId: 't1' },
+    ...{ parentRunId: null, parentAttemptId: null, wakeAt: null, endedAt: null, swept: null },
     ...{ createdAt: 1_000, updatedAt: 1_000 },
     ...more,
   }
@@ -164,7 +165,7 @@ export function record(nth = 1, more: Partial<CallRecord> = {}): CallRecord {
     ...{ occurrence: 0, nth, replayClass: 'unsafe_on_replay', idempotencyKey: null },
     ...{ expiresAt: null, status: 'pending', seq: null, after: 0, inputJson: '{"to":"ana"}' },
     ...{ resultJson: null, externalId: null, errorJson: null, unresolved: false, attempt: 1 },
-    ...{ resultDigest: null, usageJson: null },
+    ...{ resultDigest: null, usageJson: null, dueAt: null },
     ...{ fence: 1, workerId: worker, spanId: 's1', createdAt: 2_000 + nth, settledAt: null },
     ...more,
   }
@@ -180,7 +181,8 @@ export function attempt(nth = 1, more: Partial<Attempt> = {}): Attempt {
     ...ref(),
     attemptId: attemptId(0, 1, callKey('send', `h${nth}`, 0), 1),
     ...{ attempt: 1, fence: 1, workerId: worker, outlives: false, quietMs: 60_000 },
-    ...{ dispatchedAt: 2_000 + nth, endedAt: null, outcome: null },
+    ...{ dispatchedAt: 2_000 + nth, tokenHash: null, beatAt: null, beatJson: null },
+    ...{ endedAt: null, outcome: null },
     ...more,
   }
 }
@@ -199,7 +201,7 @@ export function item(itemId = 'i1', more: Partial<Item> = {}): Item {
     ...ref(),
     ...{ itemId, kind: 'doubt', reason: 'unknown', state: 'open', version: 1, queue: 'default' },
     ...{ title: 'Did it happen?', generation: 0, visit: 1, createdAt: 5_000 },
-    ...{ closedAt: null, closedBy: null, dueAt: null },
+    ...{ closedAt: null, closedBy: null, dueAt: null, overdueAt: null },
     body: {
       ...{ subject, node: 'run', input: { to: 'ana' }, attempt: 1, idempotencyKey: null },
       ...{ unmatched: [], error: null, probe: null, data: null, approval: null, damage: null },

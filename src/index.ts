@@ -50,4 +50,11 @@ export {
 } from './model/tool.ts'
 export { type Counterfoil, type OpenOptions, open } from './open.ts'
 export type { Store } from './store/store.ts'
-export type { Worker, WorkerOptions } from './worker/worker.ts'
+export type {
+  StopOptions,
+  Stopped,
+  Unfinished,
+  Worker,
+  WorkerOptions,
+  WorkerStats,
+} from './worker/worker.ts'

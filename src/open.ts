@@ -1,5 +1,4 @@
 // Composes a Counterfoil from a store URL and the graphs it shall carry.
-import { hostname } from 'node:os'
 import { openFiles } from './blob/files.ts'
 import { withBlobs } from './blob/with-blobs.ts'
 import { registerGraphs } from './client/graphs.ts'
@@ -16,10 +15,11 @@ import type { Graph } from './model/graph.ts'
 import * as limits from './model/limits.ts'
 import type { RiskPolicy } from './model/risk.ts'
 import { isName } from './model/tool.ts'
-import { bootId } from './store/boot.ts'
 import { openMemory } from './store/memory/index.ts'
-import type { Store } from './store/store.ts'
+import { checkRetention } from './store/retention.ts'
+import type { Retention, Store } from './store/store.ts'
 import { declareDead } from './worker/liveness.ts'
+import { machineOf } from './worker/machine.ts'
 import { checkScopeIds, type ScopeIds } from './worker/scope-run.ts'
 import { Scopes } from './worker/scopes.ts'
 import { Worker, type WorkerOptions } from './worker/worker.ts'
@@ -40,6 +40,8 @@ export interface OpenOptions {
   /** Open a database on a network file system, whose locks and syncs nobody vouches for. */
   allowNetworkFs?: boolean
   settleMs?: number
+  /** How long records of ended runs are kept, by replay class; `off` keeps them all. */
+  retention?: Partial<Retention> | 'off'
   /** Told what a store does not promise, and of errors that are being retried. */
   onWarning?: (message: string, error?: unknown) => void
 }
@@ -117,11 +119,11 @@ function compose(
 ): Counterfoil {
   const warn = options.onWarning ?? ((message) => process.emitWarning(message, 'Counterfoil'))
   const namespace = options.namespace ?? 'default'
+  const retention = retentionOf(options)
   const workers = new Set<Worker>()
   const onError = (error: unknown) => warn(String(error), error)
   const engine = createEngine(store, clock, graphs, options, warn)
-  const checkWorkers = () =>
-    declareDead(store, { workerId: null, bootId: bootId(), host: hostname() })
+  const checkWorkers = () => declareDead(store, { workerId: null, ...machineOf(store) })
   const client = { store, clock, namespace, graphs, checkWorkers }
   const scopes = new Scopes(engine, onError)
   return {
@@ -139,7 +141,8 @@ function compose(
     run: (runId) => new RunHandle(client, runId),
     scope: async (ids) => new Scope(await scopes.open(checkScopeIds(ids)), ids),
     worker: (workerOptions = {}) => {
-      const worker = new Worker(engine, workerOptions, onError)
+      const enter = (name: string) => registerGraphs(store, clock, name, graphs.values())
+      const worker = new Worker(engine, workerOptions, { onError, retention, enter })
       workers.add(worker)
       return worker
     },
@@ -174,7 +177,7 @@ function createEngine(
 
 const known = [
   ...['store', 'graphs', 'namespace', 'gate', 'key', 'blobDir', 'blobBytesMin', 'allowNetworkFs'],
-  ...['settleMs', 'onWarning'],
+  ...['settleMs', 'retention', 'onWarning'],
 ]
 
 /** A slip must not pass: `gaet` would leave every call without its gate. */
@@ -194,6 +197,7 @@ function checkOptions(options: OpenOptions): void {
   if (blobDir !== undefined && (typeof blobDir !== 'string' || blobDir === '')) {
     throw bad('`blobDir` must be a path')
   }
+  retentionOf(options)
   const { gate, blobBytesMin } = options ?? {}
   if (gate !== undefined && typeof gate !== 'function') {
     throw new CounterfoilError('OPEN_INVALID', 'open: `gate` must be a function of a call')
@@ -201,6 +205,20 @@ function checkOptions(options: OpenOptions): void {
   if (blobBytesMin !== undefined && !(Number.isInteger(blobBytesMin) && blobBytesMin >= 0)) {
     throw new CounterfoilError('OPEN_INVALID', 'open: `blobBytesMin` must be a number of bytes')
   }
+}
+
+const classes = ['pureMs', 'keyedMs', 'unsafeMs']
+
+function retentionOf({ retention = {} }: OpenOptions): Retention | null {
+  if (retention === 'off') return null
+  const strange = Object.keys(retention).find((key) => !classes.includes(key))
+  if (strange !== undefined || typeof retention !== 'object') {
+    const message = `open: \`retention\` is 'off' or { ${classes.join(', ')} } in milliseconds`
+    throw new CounterfoilError('RETENTION_INVALID', message)
+  }
+  const keep = { ...limits.retention, ...retention }
+  checkRetention(keep)
+  return keep
 }
 
 function graphMap(graphs: readonly Graph[]): Map<string, Graph> {

@@ -13,6 +13,7 @@ import { addLedger } from './commands/ledger.ts'
 import { addRun } from './commands/run.ts'
 import { addRuns } from './commands/runs.ts'
 import { addStore } from './commands/store.ts'
+import { addVersions } from './commands/versions.ts'
 import { addWorker } from './commands/worker.ts'
 import { report } from './report.ts'
 
@@ -31,7 +32,7 @@ Every error has a code, and a page about it: docs/errors/<CODE>.md`
 
 const commands = [
   ...[addDemo, addDev, addRuns, addRun, addInbox, addApprove, addReject, addRespond, addDecide],
-  ...[addCheckpoint, addLedger, addWorker, addStore, addCompletion],
+  ...[addCheckpoint, addLedger, addWorker, addVersions, addStore, addCompletion],
 ]
 
 export function createProgram({ json }: { json: boolean }): Command {

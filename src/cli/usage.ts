@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { CounterfoilError } from '../model/errors.ts'
 
+const dayMs = 24 * 3_600_000
+
 export function usageError(message: string): CounterfoilError {
   return new CounterfoilError('CLI_USAGE', message)
 }
@@ -12,6 +14,16 @@ export function wholeNumber(option: string, text: string, max = Number.MAX_SAFE_
   if (number >= 1 && number <= max) return number
   const range = max === Number.MAX_SAFE_INTEGER ? 'of at least 1' : `between 1 and ${max}`
   throw usageError(`${option} takes a whole number ${range}, and got ${JSON.stringify(text)}`)
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** A span of time with its unit: 500ms, 30s, 5m, 1h. */
+export function milliseconds(option: string, text: string): number {
+  const [, count = '', unit = ''] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? []
+  const size = units[unit]
+  if (size !== undefined && Number(count) * size <= dayMs) return Number(count) * size
+  throw usageError(`${option} takes a time like 30s or 5m, and got ${JSON.stringify(text)}`)
 }
 
 /** One of a fixed set of words; a near miss is named. */

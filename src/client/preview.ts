@@ -8,6 +8,7 @@ import {
   type Decision,
   isAsked,
   isHeld,
+  isWait,
   keyOf,
   type Outcome,
   type Run,
@@ -15,7 +16,7 @@ import {
 } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
-import { stricter } from '../model/tool.ts'
+import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { LoadAt, Loaded, Sealed, Store } from '../store/store.ts'
@@ -111,7 +112,7 @@ function previewOf(
       verifies: record.verifies,
       unknownAttempts: unknown,
       keyWindow: record.expiresAt === null || at < record.expiresAt ? 'open' : 'closed',
-      callback: isAsked(record.tool) || isHeld(record) ? 'open' : 'none',
+      callback: waits(record, tool, at) ? 'open' : 'none',
     },
     unmatched: false,
     quiet: false,
@@ -122,6 +123,13 @@ function previewOf(
     return { ...call, action: 'rerun', why: 'a person has allowed one send' }
   }
   return { ...call, ...inWords(said) }
+}
+
+/** Ends by something that is still to come: an answer, a time, a signal, a child, a callback. */
+function waits(record: CallRecord, tool: Tool | undefined, at: number): boolean {
+  if (isAsked(record.tool) || isWait(record.tool) || isHeld(record)) return true
+  const asynchronous = tool ? tool.rules.callbackMs !== null : true
+  return asynchronous && record.dueAt !== null && at < record.dueAt
 }
 
 const allows: readonly Outcome[] = ['did_not_happen', 'send', 'approve', 'edit']

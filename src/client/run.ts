@@ -6,11 +6,13 @@ import type { Graph } from '../model/graph.ts'
 import * as limits from '../model/limits.ts'
 import type { Run, RunRef, WaitingFor } from '../model/records.ts'
 import { isEnded, type RunState } from '../model/run-state.ts'
+import { rowsOf } from '../store/pages.ts'
 import type { Store } from '../store/store.ts'
 import { readDocument, readState } from './document.ts'
 import { type PinRequest, pinCheckpoint } from './pin.ts'
 import { type Preview, previewRun } from './preview.ts'
 import { type FailedCall, failedCalls, type RetryRequest, retryRun } from './retry.ts'
+import { type SentSignal, type SignalOptions, sendSignal } from './signal.ts'
 import { askFor, type Stopping, type Wish } from './stop.ts'
 
 export interface RunStatus {
@@ -87,6 +89,22 @@ export class RunHandle<Out = unknown> {
   /** As a pause, for good. What is committed stays committed. */
   cancel(wish?: Wish): Promise<void> {
     return this.askFor('cancel', wish)
+  }
+
+  /** Sends a signal: `ctx.signal(name)` of the run takes it, now or when it comes to it. */
+  signal(name: string, data?: unknown, options?: SignalOptions): Promise<SentSignal> {
+    return sendSignal(this.client, this.ref, name, data, options)
+  }
+
+  /** The runs that this one has started, oldest first. */
+  async children(): Promise<RunStatus[]> {
+    const { store, namespace } = this.client
+    const filter = { namespace, parentRunId: this.runId }
+    const children: RunStatus[] = []
+    for await (const run of rowsOf((page) => store.listRuns({ ...filter, ...page }))) {
+      children.push(statusOf(run))
+    }
+    return children
   }
 
   /** Tries a failed run again from its last checkpoint, with the fate of its failed calls. */

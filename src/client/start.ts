@@ -1,14 +1,13 @@
 // Starts a run. The id is the caller's own key: an at-least-once queue may start it twice (C8).
 import type { Clock } from '../clock.ts'
-import { canonical, sha256 } from '../model/canonical.ts'
-import { firstCheckpoint } from '../model/checkpoint.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import * as limits from '../model/limits.ts'
 import type { Run } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { absorb } from '../model/state.ts'
-import type { NewRun, Store } from '../store/store.ts'
+import { newRun } from '../store/new-run.ts'
+import type { Store } from '../store/store.ts'
 
 export async function startRun(
   store: Store,
@@ -33,52 +32,6 @@ export async function startRun(
     )
   }
   return run
-}
-
-function newRun(
-  clock: Clock,
-  graph: Graph,
-  of: { namespace: string; runId: string; input: unknown },
-): NewRun {
-  const { namespace, runId, input } = of
-  const now = clock.now()
-  const at = { generation: 0, visit: 1 }
-  const run: Run = {
-    namespace,
-    runId,
-    graph: graph.name,
-    version: graph.version,
-    state: 'pending',
-    node: graph.start,
-    ...at,
-    reached: at.visit,
-    inputHash: sha256(canonical(input)),
-    outputJson: null,
-    outputDigest: null,
-    errorJson: null,
-    waitingFor: null,
-    stop: null,
-    fence: 0,
-    workerId: null,
-    arrivals: 0,
-    claims: 0,
-    commitId: null,
-    traceId: clock.uuid().replaceAll('-', ''),
-    parentRunId: null,
-    parentAttemptId: null,
-    wakeAt: null,
-    endedAt: null,
-    swept: null,
-    createdAt: now,
-    updatedAt: now,
-  }
-  const { version, start: node } = graph
-  const place = { namespace, runId, generation: at.generation, version, node, createdAt: now }
-  return {
-    run,
-    checkpoint: firstCheckpoint(place, input).row,
-    event: { namespace, runId, ...at, at: now, kind: 'started', data: { graph: graph.id } },
-  }
 }
 
 function checkRunId(runId: unknown): void {

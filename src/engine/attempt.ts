@@ -2,7 +2,12 @@
 // throws and never decides what follows.
 import type { Clock } from '../clock.ts'
 import { canonical, wellFormed } from '../model/canonical.ts'
-import { type FailureData, failureOf, isCounterfoilError } from '../model/errors.ts'
+import {
+  CounterfoilError,
+  type FailureData,
+  failureOf,
+  isCounterfoilError,
+} from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { validate } from '../model/schema.ts'
 import type { CallInfo, Tool } from '../model/tool.ts'
@@ -18,8 +23,20 @@ export interface Result {
 export type AttemptEnd =
   | { readonly outcome: 'landed'; readonly result: Result }
   | { readonly outcome: 'refused' | 'not_sent'; readonly failure: FailureData }
+  /** Its function has returned; its upstream calls back. */
+  | { readonly outcome: 'deferred' }
   /** `running`: its time is over, but its function has not returned. */
   | { readonly outcome: 'unknown'; readonly failure: FailureData; readonly running: boolean }
+
+/** The end of an attempt for whoever does not wait for its callback. */
+export function certainEnd(
+  end: AttemptEnd,
+): Exclude<AttemptEnd, { outcome: 'deferred' | 'landed' }> {
+  if ('failure' in end) return end
+  const message = 'its upstream is to call back'
+  const failure: FailureData = { kind: 'unknown', name: 'Deferred', message }
+  return { outcome: 'unknown', failure, running: false }
+}
 
 export type ProbeEnd = { landed: 'yes'; result: Result } | { landed: 'no' | 'unknown' }
 
@@ -31,10 +48,16 @@ export class LiveCall implements CallInfo {
   readonly attempt: number
   readonly attemptId: string
   readonly idempotencyKey: string | null
+  deferred = false
+  /** Told of every heartbeat, with its details as JSON. */
+  onBeat: (json: string) => void = () => {}
+  private readonly token: string | null
   private controller: AbortController | null = null
   private reason: Error | null = null
 
-  constructor(of: Omit<CallInfo, 'abortSignal'>) {
+  /** `token`: what an asynchronous tool's upstream calls back with. */
+  constructor(of: Omit<CallInfo, 'abortSignal' | 'defer' | 'heartbeat'>, token: string | null) {
+    this.token = token
     this.runId = of.runId
     this.node = of.node
     this.tool = of.tool
@@ -49,6 +72,24 @@ export class LiveCall implements CallInfo {
       if (this.reason) this.controller.abort(this.reason)
     }
     return this.controller.signal
+  }
+
+  defer(): string {
+    if (this.token === null) {
+      const message = `${this.tool} calls defer() without \`callbackMs\`: say how long its upstream has to call back`
+      throw new CounterfoilError('DEFER_INVALID', message)
+    }
+    this.deferred = true
+    return this.token
+  }
+
+  heartbeat(details: unknown = null): void {
+    const json = canonical(details)
+    if (json.length > limits.beatLengthMax) {
+      const message = `${this.tool}: the details of a heartbeat have ${json.length} characters; at most ${limits.beatLengthMax} are kept`
+      throw new CounterfoilError('INPUT_INVALID', message)
+    }
+    this.onBeat(json)
   }
 
   abort(reason: Error): void {
@@ -69,21 +110,43 @@ export function runOnce(
   onLate: (end: AttemptEnd) => void,
 ): Promise<AttemptEnd> {
   return new Promise((resolve) => {
+    const { timeoutMs, heartbeatMs } = tool.rules
     let timedOut = false
-    const cancel = clock.after(tool.rules.timeoutMs, () => {
+    let cancelBeat = () => {}
+    const giveUp = (what: string) => {
+      if (timedOut) return
       timedOut = true
-      const message = `${tool.name} did not answer within ${tool.rules.timeoutMs} ms`
+      cancel()
+      cancelBeat()
+      const message = `${tool.name} ${what}`
       const failure: FailureData = { kind: 'unknown', name: 'TimeoutError', message }
       call.abort(Object.assign(new Error(message), { name: 'TimeoutError' }))
       resolve({ outcome: 'unknown', failure, running: true })
-    })
+    }
+    const cancel = clock.after(timeoutMs, () => giveUp(`did not answer within ${timeoutMs} ms`))
+    const listen = () => {
+      if (heartbeatMs === null || timedOut) return
+      cancelBeat()
+      const silent = () => giveUp(`was not heard of for ${heartbeatMs} ms`)
+      cancelBeat = clock.after(Math.min(heartbeatMs, timerMsMax), silent)
+    }
+    const { onBeat } = call
+    call.onBeat = (json) => {
+      listen()
+      onBeat(json)
+    }
+    listen()
     runToEnd(tool, input, call).then((end) => {
       cancel()
+      cancelBeat()
       if (timedOut) onLate(end)
       else resolve(end)
     })
   })
 }
+
+// A timer that is longer fires at once.
+const timerMsMax = 2 ** 31 - 1
 
 async function runToEnd(tool: Tool, input: unknown, call: LiveCall): Promise<AttemptEnd> {
   let value: unknown
@@ -98,6 +161,7 @@ async function runToEnd(tool: Tool, input: unknown, call: LiveCall): Promise<Att
     }
     return { outcome: 'unknown', failure: failureOf(error, 'failed'), running: false }
   }
+  if (call.deferred) return { outcome: 'deferred' }
   try {
     return { outcome: 'landed', result: await resultOf(tool, value) }
   } catch (error) {

@@ -3,9 +3,11 @@ import type { Call } from '../model/context.ts'
 import { type CallRecord, callKey, type Decision, type Subject } from '../model/records.ts'
 import type { Schema } from '../model/schema.ts'
 import type { ReplayClass, Tool } from '../model/tool.ts'
+import type { Settled } from './answers.ts'
 import type { Result } from './attempt.ts'
-import type { Entry, Settled } from './entry.ts'
+import type { Entry } from './entry.ts'
 import type { Place } from './match.ts'
+import type { WaitSpec } from './waits.ts'
 
 export interface Ask {
   readonly kind: 'question' | 'approval'
@@ -33,6 +35,12 @@ export class IssuedCall {
   readonly after: number
   /** What a person is asked: by the node itself, or because the risk policy holds the call. */
   ask: Ask | null
+  /** What the node waits for instead of sending anything. */
+  wait: WaitSpec | null = null
+  /** When a wait or a callback is over; written with the intent. */
+  dueAt: number | null = null
+  /** When this visit dispatched it last. */
+  dispatchedAt: number | null = null
   /** Not to be sent before a person has agreed. */
   held = false
   /** The risk policy has let it pass. */

@@ -7,7 +7,7 @@ import { type Clock, pause } from '../clock.ts'
 import { isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { Run } from '../model/records.ts'
-import type { Changes, Commit, CommitResult, RunChange, Store } from '../store/store.ts'
+import type { Changes, Commit, CommitResult, Parent, RunChange, Store } from '../store/store.ts'
 
 const retryMs = 5
 const retryMaxMs = 1_000
@@ -203,6 +203,7 @@ export class RunLog {
       return false
     }
     const { namespace, runId, fence, workerId } = this.run
+    const parent = parentOf(this.run)
     const changes: Changes = {}
     if (this.buffer) merge(changes, this.buffer)
     if (this.ending) merge(changes, this.ending.changes)
@@ -215,6 +216,7 @@ export class RunLog {
       commitId: `${fence}.${++this.commits}`,
       changes,
       ...(arrivalsSeen === undefined ? {} : { arrivalsSeen }),
+      ...(parent === null ? {} : { parent }),
     }
     this.taken = { buffer: this.buffer, ends: this.ending !== null, upTo: this.appended }
     this.buffer = null
@@ -264,6 +266,11 @@ export class RunLog {
   }
 }
 
+/** Who is told of the run's end. */
+function parentOf({ parentRunId: runId, parentAttemptId: attemptId }: Run): Parent | null {
+  return runId === null || attemptId === null ? null : { runId, attemptId }
+}
+
 const rowKinds = [
   'records',
   'attempts',
@@ -272,6 +279,8 @@ const rowKinds = [
   'decisions',
   'events',
   'checkpoints',
+  'signals',
+  'children',
 ] as const satisfies (keyof Changes)[]
 
 function merge(into: Changes, from: Changes): void {

@@ -10,13 +10,25 @@ import type {
   StepSpec,
 } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
+import type { Graph } from '../model/graph.ts'
+import * as limits from '../model/limits.ts'
 import { doneWith, failWith, goTo } from '../model/node.ts'
 import { isMs, isNames } from '../model/risk.ts'
-import { isSchema, type Schema } from '../model/schema.ts'
-import { type AnySpec, beats, checkName, isTool, makeTool, type Tool } from '../model/tool.ts'
+import { isSchema, type Schema, validate } from '../model/schema.ts'
+import {
+  type AnySpec,
+  beats,
+  checkName,
+  isName,
+  isTool,
+  makeTool,
+  shown,
+  type Tool,
+} from '../model/tool.ts'
+import { spawnTool } from './arrivals.ts'
 import type { Ask } from './call.ts'
 import { contextFor } from './document.ts'
-import type { Gate } from './gate.ts'
+import type { Gate, IssueOptions } from './gate.ts'
 import type { Visit } from './visit.ts'
 
 export function createContext(visit: Visit, gate: Gate, state: unknown): Context {
@@ -32,6 +44,8 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     context: builtin('context', () => contextFor(visit, state)),
     ask: asking('ask'),
     approval: asking('approval'),
+    sleep: asking('sleep'),
+    signal: asking('signal'),
   }
   const say = (kind: string, data: Record<string, unknown>) => {
     const write = () => visit.append({ events: [visit.event(kind, data)] })
@@ -73,6 +87,35 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
       gate.issue(tools.ask, { title: question?.title }, { ask: askOf('question', question) }),
     approval: (request: ApprovalRequest) =>
       gate.issue(tools.approval, { title: request?.title }, { ask: askOf('approval', request) }),
+    sleep: (ms: number) => {
+      checkWait('ctx.sleep', ms, 0)
+      return gate.issue(
+        tools.sleep,
+        null,
+        wait('timer', () => clock.now() + ms),
+      )
+    },
+    sleepUntil: (time: number | Date) => {
+      const at = time instanceof Date ? time.getTime() : time
+      if (!Number.isFinite(at)) throw invalid('ctx.sleepUntil needs a time: a Date or milliseconds')
+      checkWait('ctx.sleepUntil', Math.max(0, at - clock.now()), 0)
+      return gate.issue(
+        tools.sleep,
+        null,
+        wait('timer', () => at),
+      )
+    },
+    signal: (name: string, { timeoutMs }: { timeoutMs?: number } = {}) => {
+      if (!isName(name)) throw invalid(`ctx.signal: ${shown(name)} is no name of a signal`)
+      if (timeoutMs !== undefined) checkWait('ctx.signal: `timeoutMs`', timeoutMs, 0)
+      const dueAt = () => (timeoutMs === undefined ? null : clock.now() + timeoutMs)
+      return gate.issue(tools.signal, { name }, { wait: { kind: 'signal', name, dueAt } })
+    },
+    spawn: (child: Graph, input: unknown) => {
+      if (visit.graphs.get(child?.id) !== child) throw unknownGraph(visit, child)
+      const tool = spawning(child)
+      return gate.issue(tool, { input }, { wait: { kind: 'child', graph: child } })
+    },
     ...(graph?.kind === 'graph' ? { go: goTo, done: doneWith, fail: failWith } : {}),
   }
   return ctx as unknown as Context
@@ -99,6 +142,39 @@ function askOf(kind: Ask['kind'], request: Question & ApprovalRequest): Ask {
     schema: (schema as Schema | undefined) ?? null,
     why: null,
   }
+}
+
+function wait(kind: 'timer', dueAt: () => number): IssueOptions {
+  return { wait: { kind, dueAt } }
+}
+
+/** The input is validated by the child's own schema; what is recorded names no version of it. */
+function spawning(child: Graph): Tool {
+  const check = async ({ input }: { input: unknown }) => {
+    const subject = `input of ${child.id}`
+    const valid = await validate(child.input, input, { code: 'INPUT_INVALID', subject })
+    return { value: { graph: child.name, input: valid === undefined ? null : valid } }
+  }
+  const schema: Schema = {
+    '~standard': { version: 1, vendor: 'counterfoil', validate: (value) => check(value as never) },
+  }
+  const spec = { replayClass: 'unsafe_on_replay', input: schema, run: () => {} }
+  return makeTool(spawnTool, spec)
+}
+
+function unknownGraph(visit: Visit, child: Graph | undefined): CounterfoilError {
+  const known = [...visit.graphs.keys()].join(', ')
+  const message = `ctx.spawn: graph ${String(child?.id)} was not given to open(); it has: ${known}`
+  return new CounterfoilError('GRAPH_UNKNOWN', message)
+}
+
+function checkWait(what: string, ms: unknown, least: number): void {
+  if (typeof ms === 'number' && ms >= least && ms <= limits.waitMsMax) return
+  throw invalid(`${what} needs milliseconds between ${least} and ${limits.waitMsMax}`)
+}
+
+function invalid(message: string): CounterfoilError {
+  return new CounterfoilError('INPUT_INVALID', message)
 }
 
 function declaredTool(visit: Visit, tool: Tool): Tool | Error {

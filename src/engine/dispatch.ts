@@ -3,19 +3,22 @@
 // Invariants: I1 and I4: nothing is dispatched before its intent is acknowledged. I5: an unsafe
 // call is attempted again only under a decision, which the new intent consumes. G2: a call has
 // failed for certain only if every attempt did.
+import { randomHex } from '../clock.ts'
 import type { FailureData } from '../model/errors.ts'
 import type { Attempt, CallRecord, Decision, DoubtReason, Event } from '../model/records.ts'
+import { errorOf, parseResult, type Settled } from './answers.ts'
 import {
   type AttemptEnd,
   askProbe,
   backoffMs,
+  certainEnd,
   type LiveCall,
   type Result,
   runOnce,
 } from './attempt.ts'
 import type { IssuedCall } from './call.ts'
-import { errorOf, parseResult, type Settled } from './entry.ts'
 import { reportEvidence } from './evidence.ts'
+import { heartbeats } from './heartbeat.ts'
 import { hashToSend, Keys, mayBeUsed } from './keys.ts'
 import type { Slot } from './rate-limit.ts'
 import { attemptRow, intentRow, liveCall, usedGrant } from './rows.ts'
@@ -71,7 +74,8 @@ export class Dispatch {
       if (end.outcome === 'landed') return this.settlePure(call, end.result, null)
       const retry = end.outcome !== 'refused' && !triesSpent(call)
       if (retry) return this.rest(call, () => this.pure(call))
-      this.settlePure(call, null, { ...end.failure, kind: 'failed' })
+      const { failure } = certainEnd(end)
+      this.settlePure(call, null, { ...failure, kind: 'failed' })
     })
   }
 
@@ -121,14 +125,18 @@ export class Dispatch {
     visit.secure()
     if (call.entry) call.entry.grant = null
     if (grant?.outcome === 'did_not_happen') call.unknownBefore = 0
+    const { callbackMs } = call.tool.rules
+    const token = callbackMs === null ? null : `cb_${randomHex(32)}`
+    call.dispatchedAt = visit.clock.now()
+    if (callbackMs !== null) call.dueAt = call.dispatchedAt + callbackMs
     const record = this.intent(call, key)
     call.tries++
-    const attempt = attemptRow(visit, call, record)
+    const attempt = attemptRow(visit, call, record, token)
     visit.inflight++
     visit.append({ records: [record], attempts: [attempt] })
     if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })
     visit.log.durable(
-      () => this.send(call, attempt, slot),
+      () => this.send(call, attempt, slot, token),
       () => {
         slot.free()
         this.notSent(attempt, 'the run was lost before the intent was acknowledged')
@@ -180,9 +188,10 @@ export class Dispatch {
     if (call.record && call.probeResult) this.receipt(call, call.record, call.probeResult)
   }
 
-  private send(call: IssuedCall, attempt: Attempt, slot: Slot): void {
+  private send(call: IssuedCall, made: Attempt, slot: Slot, token: string | null): void {
     const { visit } = this
     const record = call.record
+    let attempt = made
     if (record === null) return
     if (!visit.lease.holds()) {
       slot.free()
@@ -191,9 +200,14 @@ export class Dispatch {
       visit.log.lose('lease')
       return this.notSent(attempt, 'the lease had ended before the call was sent')
     }
-    const live = liveCall(visit, call, record.attempt, record)
+    const live = liveCall(visit, call, record.attempt, record, token)
+    live.onBeat = heartbeats(visit, (beat) => {
+      attempt = { ...attempt, ...beat }
+      return attempt
+    })
     const late = (end: AttemptEnd) => void reportEvidence(visit, attempt, end)
     const returned = (end: AttemptEnd) => {
+      live.onBeat = () => {}
       visit.unreturned--
       late(end)
     }
@@ -204,8 +218,11 @@ export class Dispatch {
       // The run may be somebody else's by now, and its commit refused: what is known is still
       // reported. A function that has not returned has nothing to report yet.
       const running = end.outcome === 'unknown' && end.running
-      if (!running) visit.unreturned--
-      if (!visit.log.lost) this.ended(call, record, attempt, end)
+      if (!running) {
+        visit.unreturned--
+        live.onBeat = () => {}
+      }
+      if (!visit.log.lost) this.ended(call, record, attempt, end, live.deferred)
       if (!running)
         visit.log.watch(
           () => {},
@@ -220,13 +237,22 @@ export class Dispatch {
     void reportEvidence(this.visit, attempt, { outcome: 'not_sent', failure })
   }
 
-  private ended(call: IssuedCall, record: CallRecord, attempt: Attempt, end: AttemptEnd): void {
+  private ended(
+    call: IssuedCall,
+    record: CallRecord,
+    attempt: Attempt,
+    end: AttemptEnd,
+    deferred: boolean,
+  ): void {
     const { visit } = this
     // The receipt says how a landed attempt ended; a row of its own would be the same again.
     if (end.outcome === 'landed') return this.receipt(call, record, end.result)
+    if (end.outcome === 'deferred') return this.deferred(call, record, attempt)
     const { outcome, failure } = end
     const running = outcome === 'unknown' && end.running
     const over = running ? [] : [{ ...attempt, endedAt: visit.clock.now(), outcome }]
+    // Nobody has the token of an attempt that did not defer: no callback can come.
+    if (record.dueAt !== null && !running && !deferred) this.expectNothing(call, record)
     const data = { attempt_id: attempt.attemptId, outcome, message: failure.message }
     const event = visit.event('call_attempt_failed', data)
     const certain = outcome !== 'unknown' && call.unknownBefore === 0
@@ -241,6 +267,23 @@ export class Dispatch {
     const ask = call.replayClass === 'unsafe_on_replay' && !certain
     if (ask || triesSpent(call)) return this.hooks.judge(call)
     this.rest(call, () => this.hooks.judge(call))
+  }
+
+  /** Its function has returned and its upstream is at work: the call waits for the callback. */
+  private deferred(call: IssuedCall, record: CallRecord, attempt: Attempt): void {
+    const { visit } = this
+    const over = { ...attempt, endedAt: visit.clock.now(), outcome: 'unknown' as const }
+    const data = { attempt_id: attempt.attemptId, due_at: record.dueAt }
+    visit.append({ attempts: [over], events: [visit.event('call_deferred', data)] })
+    visit.log.flush()
+    call.unknownBefore++
+    this.hooks.judge(call)
+  }
+
+  private expectNothing(call: IssuedCall, record: CallRecord): void {
+    call.dueAt = null
+    call.record = { ...record, dueAt: null }
+    this.visit.append({ records: [call.record] })
   }
 
   private receipt(call: IssuedCall, record: CallRecord, result: Result): void {

@@ -82,6 +82,22 @@ export function damageItem(visit: Visit, damage: Damage): Item {
   return { ...item, title: `${visit.run.graph}: ${titles.checkpoint}` }
 }
 
+/** Its workers died of it: who, when, and how that was noticed. */
+export function poisonItem(visit: Visit, deaths: readonly Record<string, unknown>[]): Item {
+  const message = `${deaths.length} workers have died or stood still while they held it, and none got any further`
+  const error = { code: 'RUN_POISONED', message }
+  const item = makeItem(visit, 'poison', null, { ...nothing, error, data: { deaths } })
+  return { ...item, title: `${visit.run.graph}: ${titles.poison}` }
+}
+
+/** The run itself is before a person: nothing of it is executed. */
+export function doubtRun(visit: Visit, item: Item): void {
+  const old = visit.loaded.items.find((known) => known.itemId === item.itemId)
+  const { itemId, reason, title } = item
+  const event = visit.event('doubt', { item: itemId, reason, title })
+  visit.doubt(old ?? item, old ? {} : { items: [item], events: [event] })
+}
+
 type Details = Omit<ItemBody, 'subject' | 'node' | 'scope'>
 
 function makeItem(

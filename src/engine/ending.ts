@@ -10,9 +10,11 @@ import {
   type Subject,
   type WaitingFor,
 } from '../model/records.ts'
+import type { RunState } from '../model/run-state.ts'
 import type { RunChange } from '../store/store.ts'
 import type { Opening } from './entry.ts'
 import type { NodeOutcome } from './visit-types.ts'
+import type { Waiting } from './waits.ts'
 
 /** A wish to stop, with the arrivals that include it. */
 export interface Stopping {
@@ -81,6 +83,47 @@ export function stopChange(
   const once = new Map(open.map((item) => [item.itemId, item]))
   const close = (item: Item) => closedItem(item, now, `the run was cancelled by ${by}`)
   return { run: { ...run, waitingFor: null }, items: [...once.values()].map(close) }
+}
+
+/**
+ * Where a visit parks that has nothing left to do: before a person, if one is asked, else at what
+ * it waits for; null if for nothing. A doubt stops the visit: only its decision wakes it.
+ */
+export function parkChange(
+  items: readonly Item[],
+  pauses: readonly Waiting[],
+  inDoubt: boolean,
+  now: number,
+): { change: RunChange & { state: RunState }; why: string } | null {
+  const wakeAt = inDoubt ? null : firstDue(pauses)
+  const [item] = items
+  if (item) {
+    const waitingFor = waitingForItems(items, now)
+    return { change: { state: 'waiting_human', waitingFor, wakeAt }, why: item.title }
+  }
+  const [first] = pauses
+  if (first === undefined) return null
+  const waitingFor = waitingForPauses(pauses, first)
+  const why = `waits for ${first.kind === 'timer' ? 'its time' : `${first.kind} ${first.name}`}`
+  return { change: { state: 'waiting_tool', waitingFor, wakeAt }, why }
+}
+
+function waitingForPauses(pauses: readonly Waiting[], first: Waiting): WaitingFor {
+  const since = Math.min(...pauses.map((pause) => pause.since))
+  const names = pauses.filter(({ kind }) => kind !== 'timer').map(({ name }) => name)
+  const shown = names.slice(0, limits.waitingItemsMax)
+  return { kind: first.kind, items: [], since, queue: '', names: shown }
+}
+
+function firstDue(pauses: readonly Waiting[]): number | null {
+  const dues = pauses.flatMap(({ dueAt }) => dueAt ?? [])
+  return dues.reduce<number | null>((least, due) => Math.min(least ?? due, due), null)
+}
+
+/** Whether a wait is over so soon that parking would cost more than staying. */
+export function isNear(pauses: readonly Waiting[], now: number): boolean {
+  const due = firstDue(pauses)
+  return due !== null && due - now < limits.parkMsMin
 }
 
 /** The wait began with its first item, whatever has parked the run again since (E9). */

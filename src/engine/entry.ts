@@ -1,7 +1,6 @@
 // What a visit finds when it begins: every record with all that was learnt about it since. Late
 // evidence and decisions become answers here, and get the seq that orders them among the results.
 import type { Clock } from '../clock.ts'
-import { CallFailedError, type FailureData, OutcomeUnknownError } from '../model/errors.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -16,16 +15,16 @@ import {
   type Subject,
 } from '../model/records.ts'
 import type { Changes, Loaded, Sealed } from '../store/store.ts'
+import { answerOf, isBlindFailure, type Settled, settledBy } from './answers.ts'
+import {
+  answeredWaits,
+  childJson,
+  SignalPool,
+  spawnTool,
+  trustedSignals,
+  usedSignal,
+} from './arrivals.ts'
 import { isBound } from './ruling.ts'
-
-/** What a call is answered with: a value or an error, in its place of the order. */
-export interface Settled {
-  readonly seq: number
-  readonly ok: boolean
-  readonly value: unknown
-  /** Known since the last visit, and not seen by the node before. */
-  readonly fresh?: boolean
-}
 
 export interface Entry {
   readonly key: string
@@ -64,7 +63,9 @@ export interface Opening {
   /** Tool and input of calls failed without knowledge. */
   readonly unresolved: ReadonlySet<string>
   /** Rows that must be durable before anything that follows from them. */
-  readonly changes: Changes
+  readonly changes: Pick<Changes, 'records' | 'decisions' | 'evidence' | 'events' | 'signals'>
+  /** What was sent to the run and nothing has taken. */
+  readonly signals: SignalPool
   readonly seq: number
 }
 
@@ -72,31 +73,36 @@ export function placeKey(tool: string, nth: number): string {
   return `${tool}#${nth}`
 }
 
-export function openEntries(loaded: Loaded, clock: Clock): Opening {
-  const opening = new Opener(loaded, clock)
+export function openEntries(loaded: Loaded, clock: Clock, signals: SignalPool | null): Opening {
+  const opening = new Opener(loaded, clock, signals)
   for (const record of loaded.records) opening.addRecord(record)
   // In the order in which they were said. Evidence comes last: a grant rules attempts out, so that
   // a late refusal of the last one left is a certain failure.
   for (const decision of loaded.decisions) opening.addDecision(decision)
   for (const evidence of loaded.evidence) opening.addEvidence(evidence)
+  opening.answerWaits()
   return opening
 }
 
 class Opener implements Opening {
   readonly entries = new Map<string, Entry>()
   readonly places = new Map<string, PlaceRuling>()
-  readonly changes: Required<Pick<Changes, 'records' | 'decisions' | 'evidence' | 'events'>>
+  readonly changes: Required<
+    Pick<Changes, 'records' | 'decisions' | 'evidence' | 'events' | 'signals'>
+  >
   readonly unresolved = new Set<string>()
   abandoned: Decision | null = null
   seq = 0
+  readonly signals: SignalPool
   private readonly attempts = new Map<string, Sealed<Attempt>[]>()
   private readonly clock: Clock
   private readonly loaded: Loaded
 
-  constructor(loaded: Loaded, clock: Clock) {
+  constructor(loaded: Loaded, clock: Clock, signals: SignalPool | null) {
     this.clock = clock
     this.loaded = loaded
-    this.changes = { records: [], decisions: [], evidence: [], events: [] }
+    this.changes = { records: [], decisions: [], evidence: [], events: [], signals: [] }
+    this.signals = signals ?? new SignalPool(trustedSignals(loaded.signals))
     for (const row of [...loaded.records, ...loaded.decisions, ...loaded.evidence]) {
       if (row.seq !== null && row.seq > this.seq) this.seq = row.seq
     }
@@ -110,7 +116,7 @@ class Opener implements Opening {
   addRecord(row: Sealed<CallRecord>): void {
     const { verifies, ...record } = row
     const key = keyOf(record)
-    const known = (this.attempts.get(key) ?? []).filter((attempt) => !isUnknown(attempt))
+    const known = (this.attempts.get(key) ?? []).filter((attempt) => !this.isUnknown(attempt))
     this.entries.set(key, {
       key,
       record,
@@ -133,6 +139,31 @@ class Opener implements Opening {
     if (!row.verifies || entry === undefined || entry.settled !== null || !entry.verifies) return
     if (row.outcome === 'landed') return this.settle(entry, row, 'committed')
     if (row.outcome === 'refused' && entry.unknownAttempts === 0) this.settle(entry, row, 'failed')
+  }
+
+  /** Waits that something has come for, or whose time is over. */
+  answerWaits(): void {
+    const now = this.clock.now()
+    for (const { entry, resultJson, signal } of answeredWaits(
+      this.entries.values(),
+      this.signals,
+      now,
+    )) {
+      const seq = ++this.seq
+      this.putRecord(entry, { status: 'committed', seq, resultJson })
+      const settled = settledBy(entry.record)
+      entry.settled = settled && { ...settled, fresh: true }
+      if (signal) this.changes.signals.push(usedSignal(signal, this.loaded.run, entry.key))
+    }
+  }
+
+  /** A callback says how an attempt ended whose function has only deferred it. */
+  private isUnknown(attempt: Sealed<Attempt>): boolean {
+    if (!isUnknown(attempt)) return false
+    return !this.loaded.evidence.some(
+      ({ verifies, attemptId, outcome }) =>
+        verifies && attemptId === attempt.attemptId && isCertain(outcome),
+    )
   }
 
   addDecision(row: Sealed<Decision>): void {
@@ -189,7 +220,7 @@ class Opener implements Opening {
       const used = decision.usedBy === null ? null : attemptNumber(decision.usedBy)
       const attempts = this.attempts.get(entry.key) ?? []
       const left = used === null ? 0 : entry.record.attempt - used + 1
-      const known = attempts.filter((a) => used !== null && a.attempt >= used && !isUnknown(a))
+      const known = attempts.filter((a) => used !== null && a.attempt >= used && !this.isUnknown(a))
       entry.unknownAttempts = Math.max(0, left - known.length)
       entry.ruling = null // an earlier answer that could not be used
       entry.settled = settledBy(entry.record)
@@ -257,7 +288,10 @@ class Opener implements Opening {
     const { verifies: _, ...evidence } = row
     const seq = evidence.seq ?? ++this.seq
     if (evidence.seq === null) this.changes.evidence.push({ ...evidence, seq })
-    const { resultJson, errorJson, externalId } = evidence
+    const { errorJson, externalId } = evidence
+    const spawned = entry.record.tool === spawnTool
+    const outputs = this.loaded.childOutputs ?? new Map()
+    const resultJson = spawned ? childJson(evidence.resultJson, outputs) : evidence.resultJson
     this.putRecord(entry, { status, seq, resultJson, errorJson, externalId })
     entry.grant = null
     const settled = settledBy(entry.record)
@@ -268,6 +302,10 @@ class Opener implements Opening {
     entry.record = { ...entry.record, ...change, settledAt: this.clock.now() }
     this.changes.records.push(entry.record)
   }
+}
+
+function isCertain(outcome: Evidence['outcome']): boolean {
+  return outcome === 'refused' || outcome === 'not_sent'
 }
 
 export function isUnknown(attempt: Sealed<Attempt>): boolean {
@@ -281,87 +319,4 @@ function unresolvedKey({ tool, inputHash }: CallRecord): string {
 
 function attemptNumber(attemptId: string): number {
   return Number(attemptId.slice(attemptId.lastIndexOf('/') + 1))
-}
-
-/** The answer that a settled record gives, fresh or replayed alike. */
-export function settledBy(record: CallRecord): Settled | null {
-  if (record.seq === null) return null
-  if (record.status === 'committed') {
-    return { seq: record.seq, ok: true, value: parseResult(record.resultJson) }
-  }
-  if (record.status !== 'failed') return null
-  const failure = JSON.parse(record.errorJson ?? 'null') as FailureData
-  return { seq: record.seq, ok: false, value: errorOf(record.tool, failure) }
-}
-
-/** A tool that returned nothing has no text, and gives nothing again. */
-export function parseResult(json: string | null): unknown {
-  return json === null ? undefined : JSON.parse(json)
-}
-
-export function errorOf(tool: string, failure: FailureData): Error {
-  return failure.kind === 'unknown'
-    ? new OutcomeUnknownError(tool, failure.message)
-    : new CallFailedError(tool, failure)
-}
-
-/** Failed by a person who did not know whether it had happened. */
-function isBlindFailure(decision: Decision): boolean {
-  return decision.outcome === 'fail' && decision.kind === 'doubt' && decision.reason !== 'drift'
-}
-
-/**
- * The row of a call whose fate a person decided; null for a final row, which is never rewritten.
- */
-export function ruledRecord(entry: Entry, now: number): CallRecord | null {
-  const { record, ruling, settled } = entry
-  if (ruling === null || settled === null) return null
-  if (record.status === 'committed' || record.status === 'failed') return null
-  return {
-    ...record,
-    status: settled.ok ? 'committed' : 'failed',
-    seq: settled.seq,
-    resultJson: settled.ok && settled.value !== undefined ? JSON.stringify(settled.value) : null,
-    errorJson: settled.ok ? null : JSON.stringify(decidedFailure(ruling)),
-    unresolved: isBlindFailure(ruling),
-    settledAt: now,
-  }
-}
-
-function decidedFailure(decision: Decision): FailureData {
-  const kind = isBlindFailure(decision) ? 'unknown' : 'decided'
-  return { kind, name: 'Decision', message: decision.why, code: decision.outcome }
-}
-
-function answerOf(decision: Decision, record: CallRecord | null): { ok: boolean; value: unknown } {
-  const tool = decision.subject?.tool ?? 'call'
-  const rejected = decision.outcome === 'reject' && !isAsked(tool)
-  if (decision.outcome === 'fail' || rejected) {
-    return { ok: false, value: errorOf(tool, decidedFailure(decision)) }
-  }
-  const value = parseResult(decision.resultJson)
-  if (decision.kind === 'approval') return { ok: true, value: approvalOf(decision, value, record) }
-  if (decision.kind !== 'question') return { ok: true, value }
-  return { ok: true, value: { answer: value, by: decision.by, reason: decision.why } }
-}
-
-/** What `ctx.approval` answers; the data are those that were shown, or what was put in place. */
-function approvalOf(decision: Decision, result: unknown, record: CallRecord | null) {
-  const { outcome, by, why: reason, at, itemId } = decision
-  const shown = (parseResult(record?.inputJson ?? null) as { data?: unknown } | undefined)?.data
-  const data = outcome === 'edit' ? result : (shown ?? null)
-  const answer = outcome === 'respond' ? result : null
-  const content = outcome === 'edit' || outcome === 'respond' ? result : null
-  const message = {
-    role: 'human',
-    kind: 'decision',
-    item: itemId,
-    outcome,
-    by,
-    reason,
-    at,
-    content,
-  }
-  const approved = outcome === 'approve' || outcome === 'edit'
-  return { approved, outcome, data, answer, by, reason, at, itemId, message }
 }

@@ -5,7 +5,7 @@ import { isCounterfoilError } from '../model/errors.ts'
 import { applyEvidence } from '../model/evidence.ts'
 import type { Attempt, Evidence } from '../model/records.ts'
 import type { Loaded } from '../store/store.ts'
-import type { AttemptEnd } from './attempt.ts'
+import { type AttemptEnd, certainEnd } from './attempt.ts'
 import type { Visit } from './visit.ts'
 
 const waitMaxMs = 5_000
@@ -17,12 +17,13 @@ export async function reportEvidence(
 ): Promise<void> {
   const { store, clock, run } = visit
   const landed = end.outcome === 'landed' ? end.result : null
-  const failure = end.outcome === 'landed' ? null : end.failure
+  const said = end.outcome === 'landed' ? end : certainEnd(end)
+  const failure = said.outcome === 'landed' ? null : said.failure
   const evidence: Evidence = {
     namespace: run.namespace,
     runId: run.runId,
     attemptId: attempt.attemptId,
-    outcome: end.outcome,
+    outcome: said.outcome,
     resultJson: landed?.json ?? null,
     resultDigest: null,
     externalId: landed?.externalId ?? null,

@@ -6,11 +6,13 @@ import type { Graph } from '../model/graph.ts'
 import type { Run } from '../model/records.ts'
 import type { RiskPolicy } from '../model/risk.ts'
 import type { Loaded, Store } from '../store/store.ts'
+import { childDigests, type SignalPool } from './arrivals.ts'
 import type { Committer } from './committer.ts'
 import { findDamage } from './damage.ts'
-import { damageItem } from './doubt.ts'
+import { damageItem, doubtRun, poisonItem } from './doubt.ts'
 import { newlyUnresolved } from './ending.ts'
 import { runNode } from './node.ts'
+import { deathsOfPoison } from './poison.ts'
 import type { RateLimits } from './rate-limit.ts'
 import { Trail } from './trail.ts'
 import { type Lease, Visit, type VisitEnd, type VisitOptions } from './visit.ts'
@@ -36,9 +38,15 @@ export interface Execution {
   stop(run: Run): void
   /** Functions of its attempts that have not returned: timed out, or of a run that was lost. */
   unreturned(): number
+  /** Whether something from outside could answer a call while others are under way. */
+  listens(): boolean
+  /** Looks what has come for the run since it was loaded. */
+  hear(): Promise<void>
   /** The lease is gone: write nothing more. */
   lose(why: string): void
 }
+
+type Begin = Pick<VisitOptions, 'loaded' | 'trail' | 'signals'>
 
 export function execute(engine: Engine, run: Run, lease: Lease): Execution {
   const log = engine.committer.open(run)
@@ -47,7 +55,7 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
   let visits: Visit[] = []
   let draining = false
   /** Makes the visit the present one; a wish that came before is obeyed before its node begins. */
-  const begin = (options: Pick<VisitOptions, 'loaded' | 'trail'>) => {
+  const begin = (options: Begin) => {
     const made = new Visit({ ...engine, graph: graph ?? null, log, lease, ...options })
     visits = [...visits.filter((past) => past.unreturned > 0), made]
     visit = made
@@ -62,11 +70,18 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
       const trail = Trail.read(graph, loaded, engine.clock)
       if (!(trail instanceof Trail)) {
         const damage = await findDamage(engine.store, loaded.run, trail.why)
-        const made = begin({ loaded, trail: null })
-        made.doubtRun(damageItem(made, damage))
+        const made = begin({ loaded, trail: null, signals: null })
+        doubtRun(made, damageItem(made, damage))
         return made.done
       }
-      const end = await follow(engine, graph, loaded, trail, begin)
+      const deaths = await deathsOfPoison(engine.store, loaded)
+      if (deaths) {
+        const made = begin({ loaded, trail: null, signals: null })
+        doubtRun(made, poisonItem(made, deaths))
+        return made.done
+      }
+      const childOutputs = await outputsOf(engine.store, loaded)
+      const end = await follow(engine, graph, { ...loaded, childOutputs }, trail, begin)
       if (end !== 'arrived') return end
     }
   }
@@ -80,6 +95,8 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
     stop: ({ stop, arrivals }) => {
       if (stop) visit?.stopFor(stop, arrivals)
     },
+    listens: () => visit?.phase === 'running' && visit.waiting?.listens() === true,
+    hear: () => (visit ? hear(engine.store, visit) : Promise.resolve()),
     unreturned: () => visits.reduce((sum, each) => sum + each.unreturned, 0),
     lose: (why) => log.lose(why),
   }
@@ -91,11 +108,12 @@ async function follow(
   graph: Graph,
   first: Loaded,
   trail: Trail,
-  begin: (options: Pick<VisitOptions, 'loaded' | 'trail'>) => Visit,
+  begin: (options: Begin) => Visit,
 ): Promise<VisitEnd> {
   let loaded = first
+  let signals: SignalPool | null = null
   for (;;) {
-    const visit = begin({ loaded, trail })
+    const visit: Visit = begin({ loaded, trail, signals })
     const { abandoned } = visit.opening
     const { stop, arrivals } = loaded.run
     if (abandoned) return visit.abandon(abandoned.by, abandoned.why)
@@ -108,6 +126,7 @@ async function follow(
     const run = { ...loaded.run, node: trail.node, visit: trail.visit }
     const known = trail.visit <= loaded.run.reached ? await recorded(engine.store, run) : nothing
     loaded = { ...known, run, unresolved }
+    signals = visit.signals
   }
 }
 
@@ -120,6 +139,29 @@ const nothing = {
   decisions: [],
   signals: [],
   deaths: new Map<string, number>(),
+}
+
+/**
+ * Brings what has arrived to a visit that is still busy elsewhere. Its park does not rely on this:
+ * it counts the arrivals since the load (I10).
+ */
+async function hear(store: Store, visit: Visit): Promise<void> {
+  const at = { visit: visit.run.visit }
+  const now = await store.load(visit.run, at)
+  if (now === null || now.run.fence !== visit.run.fence || visit.phase !== 'running') return
+  const outputs = await outputsOf(store, now)
+  if (visit.phase === 'running') visit.waiting?.hear(now, outputs)
+}
+
+/** Large outputs of children whose end this run has not seen yet. */
+async function outputsOf(store: Store, loaded: Loaded): Promise<Map<string, string>> {
+  const outputs = new Map<string, string>()
+  for (const { runId, digest } of childDigests(loaded)) {
+    const child = await store.getRun({ namespace: loaded.run.namespace, runId })
+    const output = child && (await store.readOutput(child))
+    if (output) outputs.set(digest, output)
+  }
+  return outputs
 }
 
 /** What an earlier execution recorded of a visit that its checkpoint did not reach. */

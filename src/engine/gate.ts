@@ -8,21 +8,26 @@ import { type Decision, type DoubtReason, isHeld } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
+import { ruledRecord, type Settled } from './answers.ts'
 import { externalIdOf } from './attempt.ts'
 import { type Ask, type CallRisk, IssuedCall } from './call.ts'
 import { Dispatch, triesSpent } from './dispatch.ts'
 import { askItem, doubtItem, itemChanges, known, leftBehindItem, mostAlike } from './doubt.ts'
-import { type Entry, ruledRecord, type Settled } from './entry.ts'
+import { openApproval } from './ending.ts'
+import type { Entry } from './entry.ts'
 import { askAbout, RiskGate } from './risk.ts'
 import { usedGrant } from './rows.ts'
 import { checkEdit, checkOf, occurrenceOf, rest } from './ruling.ts'
 import type { Visit } from './visit.ts'
+import { callbackOf, type WaitSpec, Waits } from './waits.ts'
 
 export interface IssueOptions {
   ask?: Ask | null
   risk?: CallRisk
   /** A foreign runtime's own id of the call: it stands for the occurrence. */
   callId?: string | null
+  /** What the node waits for, instead of sending anything. */
+  wait?: WaitSpec
 }
 
 const whileParking: readonly Verdict['do'][] = ['doubt', 'stay_parked', 'record_probe']
@@ -31,6 +36,7 @@ export class Gate {
   private readonly visit: Visit
   private readonly dispatch: Dispatch
   private readonly risk: RiskGate
+  private readonly waits: Waits
   private readonly once = new Map<string, IssuedCall>()
   private held: IssuedCall[] = []
 
@@ -51,6 +57,12 @@ export class Gate {
       deny: (call, error) => this.deny(call, error),
       refuse: (call, why) => this.dispatch.refuse(call, why),
     })
+    this.waits = new Waits(visit, {
+      settle: (call, settled) => this.queue(call, settled, false),
+      judge: (call) => this.judge(call, false),
+      intent: (call) => this.dispatch.intent(call),
+    })
+    visit.waiting = this.waits
     visit.wantsQuiet = () => this.held.length > 0
     visit.onQuiet = () => this.quiet()
   }
@@ -58,12 +70,13 @@ export class Gate {
   issue(
     tool: Tool,
     raw: unknown,
-    { ask = null, risk = {}, callId = null }: IssueOptions = {},
+    { ask = null, risk = {}, callId = null, wait }: IssueOptions = {},
   ): Call<unknown> {
     const { visit } = this
     const place = visit.match.nextPlace(tool.name)
     const call = new IssuedCall(tool, place, visit.order.lastSeq, ask, risk)
     call.callId = callId
+    call.wait = wait ?? null
     if (visit.phase === 'closed') return visit.hasEnded ? this.refuse(call) : call.promise
     visit.open++
     visit.order.acted()
@@ -153,7 +166,7 @@ export class Gate {
         verifies: entry?.verifies ?? true,
         unknownAttempts: call.unknownBefore,
         keyWindow: expiresAt === null || clock.now() < expiresAt ? 'open' : 'closed',
-        callback: call.ask !== null || isHeld(record) ? 'open' : 'none',
+        callback: call.ask !== null || isHeld(record) ? 'open' : callbackOf(this.visit, call),
       },
       unmatched: match.hasUnclaimed(),
       quiet,
@@ -177,12 +190,16 @@ export class Gate {
         this.held.push(call)
         return visit.order.arm()
       case 'wait_for_callback':
+        if (call.ask === null && !(call.record && isHeld(call.record))) {
+          return this.waits.hold(call)
+        }
         return this.ask(call)
       case 'probe':
         return this.dispatch.probe(call)
       case 'record_probe':
         return this.dispatch.recordProbe(call)
       case 'dispatch':
+        if (call.wait) return this.waits.begin(call)
         if (call.ask) return this.ask(call)
         if (call.replayClass === 'pure') return this.dispatch.pure(call)
         if (visit.policy && !call.passed && call.record === null) return this.risk.consult(call)
@@ -214,6 +231,7 @@ export class Gate {
     call.grant = grant
     // The failed record keeps its number: what is tried again has a record of its own.
     if (grant.reason === 'failed') call.renumber(occurrenceOf(grant.decisionId, 0))
+    if (call.wait) return this.waits.begin(call)
     if (call.ask) return this.ask(call)
     if (call.replayClass === 'pure') return this.dispatch.pure(call)
     if (this.visit.policy) return this.risk.consult(call)
@@ -280,7 +298,7 @@ export class Gate {
     const { visit } = this
     // Held in an earlier execution: the item is there, or the policy has to say anew what it wants.
     if (call.ask === null) {
-      const open = visit.openItemOf(call.subject)
+      const open = openApproval(visit.loaded.items, call.subject)
       if (open) return visit.wait(open, null)
       if (visit.policy) return this.risk.consult(call)
       call.held = true

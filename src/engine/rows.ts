@@ -1,5 +1,5 @@
 // The rows that an attempt leaves behind, made of the run, the call, and what was recorded before.
-import { canonical } from '../model/canonical.ts'
+import { canonical, sha256 } from '../model/canonical.ts'
 import {
   type Attempt,
   attemptId,
@@ -22,7 +22,7 @@ export function intentRow(
   const old = call.record
   const now = clock.now()
   const ttl = call.tool.rules.keyTtlMs
-  const waits = call.ask !== null && !call.passed
+  const waits = (call.ask !== null && !call.passed) || call.wait !== null
   return {
     namespace: run.namespace,
     runId: run.runId,
@@ -36,7 +36,7 @@ export function intentRow(
     idempotencyKey,
     expiresAt:
       old && !isHeld(old) ? old.expiresAt : ttl === null || ttl === Infinity ? null : now + ttl,
-    dueAt: old?.dueAt ?? null,
+    dueAt: call.dueAt ?? old?.dueAt ?? null,
     status: 'pending',
     seq: null,
     after: old?.after ?? call.after,
@@ -63,7 +63,12 @@ function shownJson({ ask, held }: IssuedCall): string | null {
   return canonical({ title, data, queue })
 }
 
-export function attemptRow({ run, clock }: Visit, call: IssuedCall, record: CallRecord): Attempt {
+export function attemptRow(
+  { run, clock }: Visit,
+  call: IssuedCall,
+  record: CallRecord,
+  token: string | null,
+): Attempt {
   return {
     namespace: run.namespace,
     runId: run.runId,
@@ -74,7 +79,7 @@ export function attemptRow({ run, clock }: Visit, call: IssuedCall, record: Call
     outlives: call.tool.rules.outlives,
     quietMs: call.tool.rules.quietMs,
     dispatchedAt: clock.now(),
-    tokenHash: null,
+    tokenHash: token === null ? null : sha256(token),
     beatAt: null,
     beatJson: null,
     endedAt: null,
@@ -93,14 +98,17 @@ export function liveCall(
   call: IssuedCall,
   attempt: number,
   record: CallRecord | null,
+  token: string | null = null,
 ): LiveCall {
   const { runId, node, generation, visit } = run
-  return new LiveCall({
+  const id = attemptId(generation, visit, record ? keyOf(record) : call.key, attempt)
+  const of = {
     runId,
     node,
     tool: call.tool.name,
     attempt,
-    attemptId: attemptId(generation, visit, record ? keyOf(record) : call.key, attempt),
+    attemptId: id,
     idempotencyKey: record?.idempotencyKey ?? null,
-  })
+  }
+  return new LiveCall(of, token)
 }

@@ -39,6 +39,7 @@ export class ScopeVisit extends Visit {
 
   call(tool: Tool, input: unknown, { callId, ...risk }: ScopeCallOptions): Call<unknown> {
     if (this.refusal) return rejected(this.refusal)
+    if (tool.rules.callbackMs !== null) return rejected(asynchronous(tool))
     this.tools.set(tool.name, tool)
     const issued = currentVisit.run(this, () =>
       this.gate.issue(tool, input, { risk, callId: callId ?? null }),
@@ -108,6 +109,11 @@ export function scopeLost(workflowId: string): CounterfoilError {
     `the hold on ${workflowId} is lost: another process may work on it now; open the scope again`,
     { retryable: true, details: { workflowId } },
   )
+}
+
+function asynchronous({ name }: Tool): CounterfoilError {
+  const message = `${name} is asynchronous (\`callbackMs\`): a scope cannot wait for its callback`
+  return new CounterfoilError('DEFER_INVALID', message)
 }
 
 function rejected(error: Error): Call<never> {

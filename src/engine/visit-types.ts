@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Graph } from '../model/graph.ts'
 import type { RiskPolicy } from '../model/risk.ts'
 import type { LoadAt, Loaded, Store } from '../store/store.ts'
+import type { SignalPool } from './arrivals.ts'
 import type { RunLog } from './committer.ts'
 import type { RateLimits } from './rate-limit.ts'
 import type { Trail } from './trail.ts'
@@ -17,6 +18,8 @@ export interface VisitOptions {
   readonly clock: Clock
   /** Null in a scope: its host says what is called. */
   readonly graph: Graph | null
+  /** All that this process carries, by `name@version`. */
+  readonly graphs: ReadonlyMap<string, Graph>
   readonly loaded: Loaded
   readonly log: RunLog
   readonly lease: Lease
@@ -24,6 +27,8 @@ export interface VisitOptions {
   readonly limits: RateLimits
   readonly policy: RiskPolicy | null
   readonly trail: Trail | null
+  /** What earlier visits of this execution have left; null for the first. */
+  readonly signals: SignalPool | null
   readonly scope?: NonNullable<LoadAt['scope']>
 }
 

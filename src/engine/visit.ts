@@ -15,21 +15,21 @@ import {
   type Item,
   type Run,
   type StopRequest,
-  type Subject,
 } from '../model/records.ts'
 import type { RiskPolicy } from '../model/risk.ts'
 import type { RunState } from '../model/run-state.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, Store } from '../store/store.ts'
+import type { SignalPool } from './arrivals.ts'
 import type { RunLog } from './committer.ts'
 import {
   closedItem,
   endChange,
   isMoot,
+  isNear,
   isSettled,
-  openApproval,
+  parkChange,
   type Stopping,
   stopChange,
-  waitingForItems,
 } from './ending.ts'
 import { type Opening, openEntries } from './entry.ts'
 import { Match } from './match.ts'
@@ -37,6 +37,7 @@ import { Order } from './order.ts'
 import type { RateLimits } from './rate-limit.ts'
 import type { Trail } from './trail.ts'
 import type { Lease, NodeOutcome, VisitEnd, VisitOptions } from './visit-types.ts'
+import type { Waiting, Waits } from './waits.ts'
 
 export type { Lease, NodeOutcome, VisitEnd, VisitOptions } from './visit-types.ts'
 
@@ -47,6 +48,8 @@ export class Visit {
   readonly store: Store
   readonly clock: Clock
   readonly graph: Graph | null
+  /** All that this process carries, for children. */
+  readonly graphs: ReadonlyMap<string, Graph>
   readonly limits: RateLimits
   readonly policy: RiskPolicy | null
   readonly checkpointId: string
@@ -59,6 +62,10 @@ export class Visit {
   readonly opening: Opening
   readonly match: Match
   readonly order: Order
+  /** What was sent to the run and nothing has taken yet. */
+  readonly signals: SignalPool
+  /** What waits without a worker; set by the gate. */
+  waiting: Waits | null = null
   phase: 'running' | 'parking' | 'closed' = 'running'
   /** Calls whose intent has entered the committer, probes, and pure calls: they finish first. */
   inflight = 0
@@ -79,6 +86,8 @@ export class Visit {
   private seq: number
   protected readonly doubts: Item[] = []
   protected readonly waits: Item[] = []
+  /** What is waited for without a person: other branches go on, as with `waits`. */
+  readonly pauses = new Set<Waiting>()
   private readonly trail: Trail | null
   private returned: NodeOutcome | null = null
   private draining = false
@@ -94,6 +103,7 @@ export class Visit {
     this.store = options.store
     this.clock = options.clock
     this.graph = options.graph
+    this.graphs = options.graphs
     this.loaded = options.loaded
     this.run = options.loaded.run
     this.log = options.log
@@ -104,8 +114,9 @@ export class Visit {
     const { version, generation, visit } = this.run
     this.checkpointId = options.scope?.checkpointId ?? checkpointId(version, generation, visit)
     this.at = { visit, ...(options.scope ? { scope: options.scope } : {}) }
-    this.opening = openEntries(options.loaded, options.clock)
+    this.opening = openEntries(options.loaded, options.clock, options.signals)
     this.seq = this.opening.seq
+    this.signals = this.opening.signals
     this.match = new Match(this.opening)
     this.order = new Order({
       clock: this.clock,
@@ -119,11 +130,14 @@ export class Visit {
       this.finish = resolve
     })
     const forget = this.log.onLost(() => this.close('lost'))
-    void this.done.then(forget)
-    const { records = [], decisions = [], evidence = [], events = [] } = this.opening.changes
+    void this.done.then(() => {
+      forget()
+      for (const { cancel } of this.pauses) cancel()
+    })
     const items = this.closeItems('its call is settled', (item) => isSettled(this.opening, item))
-    if (records.length + decisions.length + evidence.length + items.length + events.length > 0) {
-      this.append({ records, decisions, evidence, items, events })
+    const found = { ...this.opening.changes, items }
+    if (Object.values(found).some((rows: readonly unknown[]) => rows.length > 0)) {
+      this.append(found)
     }
   }
 
@@ -137,11 +151,6 @@ export class Visit {
   reach(): void {
     const changes = this.trail?.reached() ?? null
     if (changes) this.append(changes)
-  }
-
-  /** What waits for a person about this very call since an earlier execution. */
-  openItemOf(subject: Subject): Item | null {
-    return openApproval(this.loaded.items, subject)
   }
 
   nextSeq(): number {
@@ -210,14 +219,6 @@ export class Visit {
     this.touch({ flush: true })
   }
 
-  /** The run itself is before a person: nothing of it is executed. */
-  doubtRun(item: Item): void {
-    const old = this.loaded.items.find((known) => known.itemId === item.itemId)
-    const { itemId, reason, title } = item
-    const event = this.event('doubt', { item: itemId, reason, title })
-    this.doubt(old ?? item, old ? {} : { items: [item], events: [event] })
-  }
-
   /** A person is asked; other branches go on, and the visit parks when all of them wait. */
   wait(item: Item, changes: Changes | null): void {
     this.waits.push(item)
@@ -265,7 +266,8 @@ export class Visit {
       return
     }
     const busy = this.inflight + this.resting > 0 || this.wantsQuiet() || !this.order.isEmpty()
-    if (this.waits.length > 0 && !busy) {
+    const pauses = [...this.pauses]
+    if (this.waits.length + pauses.length > 0 && !busy && !isNear(pauses, this.clock.now())) {
       this.stop()
       this.phase = 'closed'
       this.settle(this.park())
@@ -294,14 +296,16 @@ export class Visit {
   protected async park(): Promise<void> {
     // A drained run may have other work: whoever takes it next will see, and park it if not.
     const waits = this.draining ? [] : this.waits
+    const pauses = this.draining ? [] : [...this.pauses]
     const items = this.doubts.length > 0 ? this.doubts : waits
     // All branches wait: a held call that none of them asks for any more has another input now.
     const moot =
       items === waits && waits.length > 0
         ? this.closeItems('its input has changed', (item) => isMoot(waits, item))
         : []
-    const [first] = items
-    if (first === undefined) {
+    const now = this.clock.now()
+    const parked = parkChange(items, pauses, this.doubts.length > 0, now)
+    if (parked === null) {
       // A wish to stop that has come meanwhile is this worker's to obey: nobody may take the run.
       const result = await this.log.end(
         { state: 'pending', release: true },
@@ -310,10 +314,9 @@ export class Visit {
       )
       return this.finishAfter(result, 'released')
     }
-    const waitingFor = waitingForItems(items, this.clock.now())
     const result = await this.log.end(
-      { state: 'waiting_human', waitingFor, release: true },
-      { events: [this.moved('waiting_human', first.title)], items: moot },
+      { ...parked.change, release: true },
+      { events: [this.moved(parked.change.state, parked.why)], items: moot },
       this.run.arrivals,
     )
     this.finishAfter(result, 'parked')

@@ -141,10 +141,7 @@ export interface Context<T extends Tool = Tool> {
    * none comes within `timeoutMs`.
    */
   signal<D = unknown>(name: string): Call<ReceivedSignal<D>>
-  signal<D = unknown>(
-    name: string,
-    options: { timeoutMs?: number },
-  ): Call<ReceivedSignal<D> | null>
+  signal<D = unknown>(name: string, options: { timeoutMs?: number }): Call<ReceivedSignal<D> | null>
   /** Starts a run of another graph, made with this record, and waits for its end. */
   spawn<In, Out>(graph: Graph<In, Out>, input: In): Call<ChildEnd<Out>>
   /** The model's context, made by the graph's `assembleContext` from the run's document. */

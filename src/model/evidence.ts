@@ -33,14 +33,23 @@ export interface EvidenceChanges {
   run: { arrive?: boolean; state?: 'pending'; waitingFor?: null }
 }
 
-export function applyEvidence(now: EvidenceView, evidence: Evidence): EvidenceChanges | null {
+/**
+ * `from` an upstream that calls back: it says what became of the call, whether the attempt's own
+ * function has returned or not; when it ended is for its worker to say.
+ */
+export function applyEvidence(
+  now: EvidenceView,
+  evidence: Evidence,
+  from: 'worker' | 'upstream' = 'worker',
+): EvidenceChanges | null {
   const attempt = now.attempts.find((row) => row.attemptId === evidence.attemptId)
-  if (attempt === undefined || attempt.endedAt !== null) return null
+  if (attempt === undefined || (from === 'worker' && attempt.endedAt !== null)) return null
   const key = callKeyOfAttempt(evidence.attemptId)
   const record = now.records.find((row) => keyOf(row) === key)
   if (record === undefined) return null
+  const ended = { ...bare(attempt), endedAt: evidence.at, outcome: evidence.outcome }
   const changes: EvidenceChanges = {
-    attempts: [{ ...bare(attempt), endedAt: evidence.at, outcome: evidence.outcome }],
+    attempts: from === 'worker' ? [ended] : [],
     evidence: [],
     items: [],
     decisions: [],
@@ -88,8 +97,8 @@ function settleDoubt(
     if (settles) wake(changes, now.run)
   } else {
     // The new holder may be about to park on this call: its park must not overlook what is known
-    // now.
-    changes.run = { arrive: true }
+    // now. A run that waits for the callback is woken by it.
+    wake(changes, now.run)
   }
 }
 
@@ -137,7 +146,7 @@ function allCertain(now: EvidenceView, evidence: Evidence): boolean {
 
 function wake(changes: EvidenceChanges, run: Run): void {
   changes.run = { arrive: true }
-  if (run.state !== 'waiting_human') return
+  if (run.state !== 'waiting_human' && run.state !== 'waiting_tool') return
   changes.run = { arrive: true, state: 'pending', waitingFor: null }
   const data = { from: run.state, to: 'pending', cause: 'late evidence' }
   changes.events.push(eventOf(run, changes.events[0]?.at ?? 0, 'state', data))

@@ -30,6 +30,12 @@ export const backoffMaxMs = 10_000
 /** How long a lease lives without renewal; renewed three times within it. */
 export const leaseMs = 15_000
 
+/**
+ * How long a lease is renewed for an event loop that does not turn: more than any sensible piece of
+ * work needs, and little enough that a process that hangs does not keep its runs for ever.
+ */
+export const blockedMsMax = 5 * 60_000
+
 /** Names of tools, graphs, nodes, namespaces: short enough to index and to show in one column. */
 export const nameLengthMax = 128
 
@@ -70,6 +76,15 @@ export const signalBytesMax = 65_536
 /** Signals that a run has not taken: a sender gone wild must not make its load endless. */
 export const signalsMax = 10_000
 
+/** Details of a heartbeat, as JSON: a place in a file, a percentage; not the file. */
+export const beatLengthMax = 4_096
+
+/** A heartbeat is written at most this often, however often a tool calls. */
+export const beatMs = 1_000
+
+/** How long a call may take that is heard of again and again, unless its tool says. */
+export const heardTimeoutMs = 24 * 3_600_000
+
 /** Claims of a run without progress before it is put before a person: its workers die of it. */
 export const claimsMax = 5
 
@@ -80,6 +95,9 @@ export const retainBatchMax = 50
 
 /** How often the sweeper looks where nothing is known to be due. */
 export const sweepMs = 1_000
+
+/** How often ended runs are looked through for what need not be kept any longer. */
+export const retainEveryMs = 3_600_000
 
 /** How long records of ended runs are kept (B6); the unsafe class never less than the floor. */
 const dayMs = 24 * 3_600_000

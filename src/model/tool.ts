@@ -223,10 +223,12 @@ export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
   const replayClass = checkClass(name, spec.replayClass)
   checkKey(name, replayClass, spec)
   checkFunctions(name, replayClass, spec)
-  const timeoutMs = checkMs(name, 'timeoutMs', spec.timeoutMs) ?? limits.timeoutMs
+  const heartbeatMs = checkWait(name, 'heartbeatMs', spec.heartbeatMs)
+  const own = heartbeatMs === null ? limits.timeoutMs : limits.heardTimeoutMs
+  const timeoutMs = checkMs(name, 'timeoutMs', spec.timeoutMs) ?? own
   const callbackMs = checkWait(name, 'callbackMs', spec.callbackMs)
   // An upstream that was asked to call back may be at work for as long as it may take.
-  const quietMs = Math.max(timeoutMs, callbackMs ?? 0, limits.quietFloorMs)
+  const quietMs = Math.max(heartbeatMs ?? timeoutMs, callbackMs ?? 0, limits.quietFloorMs)
   const rules: ToolRules = {
     input: (spec.input as Schema) ?? null,
     output: (spec.output as Schema) ?? null,
@@ -234,7 +236,7 @@ export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
     quietMs: checkMs(name, 'quietMs', spec.quietMs) ?? quietMs,
     outlives: checkFlag(name, 'outlives', spec.outlives),
     callbackMs,
-    heartbeatMs: checkWait(name, 'heartbeatMs', spec.heartbeatMs),
+    heartbeatMs,
     shareMs: checkWait(name, 'shareMs', spec.shareMs),
     oncePerVisit: checkFlag(name, 'oncePerVisit', spec.oncePerVisit),
     keyTtlMs: (spec.keyTtlMs as number) ?? null,

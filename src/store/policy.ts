@@ -153,7 +153,10 @@ export function arrival(run: Run): RunChange {
 /** What a live child is asked when its parent is cancelled; one that waits is woken to obey. */
 export function cancelledWith(child: Run, parentRunId: string, at: number): RunChange {
   const why = `its parent run ${parentRunId} was cancelled`
-  const stop = child.stop?.to === 'cancelled' ? child.stop : { to: 'cancelled' as const, by: 'parent', why, at }
+  const stop =
+    child.stop?.to === 'cancelled'
+      ? child.stop
+      : { to: 'cancelled' as const, by: 'parent', why, at }
   const parked = waiting.includes(child.state) || child.state === 'paused'
   const woken = parked ? ({ state: 'pending', waitingFor: null } as const) : {}
   return { arrive: true, stop, ...woken }

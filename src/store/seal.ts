@@ -151,7 +151,12 @@ function appended(
   lengths: readonly number[],
 ): readonly (string | number | null)[] {
   const needed = values.findLastIndex((value) => value !== null) + 1
-  return needed === 0 ? [] : values.slice(0, lengths.find((length) => length >= needed))
+  return needed === 0
+    ? []
+    : values.slice(
+        0,
+        lengths.find((length) => length >= needed),
+      )
 }
 
 export function decisionText(d: Decision): string {

@@ -105,6 +105,8 @@ export interface Loaded {
   readonly decisions: readonly Sealed<Decision>[]
   /** Signals of the whole run that nothing has taken yet, in the order they came. */
   readonly signals: readonly Sealed<Signal>[]
+  /** Outputs of ended children that lie in blobs, by digest: the engine adds them. */
+  readonly childOutputs?: ReadonlyMap<string, string>
   /** Calls of the whole run that were failed without knowledge. */
   readonly unresolved: readonly { tool: string; inputHash: string }[]
   /** Workers of these attempts whose death is on record, and since when. */
@@ -329,6 +331,8 @@ export interface Store {
   retain(keep: Retention, countMax: number): Promise<number>
   /** The attempt that waits for a callback with this token. */
   findAttempt(tokenHash: string): Promise<(RunRef & { attemptId: string }) | null>
+  /** A signal by its sender's id, taken or not. */
+  getSignal(ref: RunRef, signalId: string): Promise<Signal | null>
   listVersions(namespace: string): Promise<VersionRow[]>
   backlog(): Promise<Backlog>
   takeShare(key: ShareKey, workerId: string, makeMs: number): Promise<ShareAnswer>

@@ -2,7 +2,9 @@
 // as an argument, so that it runs under vitest, jest or anything that looks like them.
 import { amendConcern } from './store/amend.ts'
 import { checkpointConcern } from './store/checkpoints.ts'
+import { childConcern } from './store/children.ts'
 import { commitConcern } from './store/commit.ts'
+import { dueConcern } from './store/due.ts'
 import { fenceConcern } from './store/fence.ts'
 import { createBench, type StoreUnderTest, type TestApi } from './store/fixtures.ts'
 import { immutabilityConcern } from './store/immutability.ts'
@@ -11,6 +13,9 @@ import { listConcern } from './store/list.ts'
 import { loadConcern } from './store/load.ts'
 import { lookupConcern } from './store/lookup.ts'
 import { notifyConcern } from './store/notify.ts'
+import { retentionConcern } from './store/retention.ts'
+import { shareConcern } from './store/shares.ts'
+import { signalConcern } from './store/signals.ts'
 import { startConcern } from './store/start.ts'
 import { survivalConcern } from './store/survival.ts'
 
@@ -25,6 +30,11 @@ export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): v
     fenceConcern(bench)
     amendConcern(bench)
     leaseConcern(bench)
+    signalConcern(bench)
+    childConcern(bench)
+    dueConcern(bench)
+    retentionConcern(bench)
+    shareConcern(bench)
     immutabilityConcern(bench)
     listConcern(bench)
     lookupConcern(bench)

@@ -8,6 +8,7 @@ import type { RunLog } from '../engine/committer.ts'
 import { closedItem, stopChange, waitingForItems } from '../engine/ending.ts'
 import type { Engine } from '../engine/execute.ts'
 import { ScopeVisit, scopeLost } from '../engine/scope.ts'
+import type { Lease } from '../engine/visit.ts'
 import { type CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import { type Decision, eventOf, type Item, type Run } from '../model/records.ts'
 import { scopeVisit } from '../model/scope.ts'
@@ -18,6 +19,13 @@ import { type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
 const retryMs = 10
 const retryMaxMs = 1_000
+
+/** A run that was claimed, by whom, and how long it is held. */
+export interface Taken {
+  readonly keeper: Keeper
+  readonly lease: Lease
+  readonly run: Run
+}
 
 export interface OpenScope {
   readonly visit: ScopeVisit
@@ -30,6 +38,7 @@ export class Hold {
   readonly over: Promise<void>
   private readonly engine: Engine
   readonly keeper: Keeper
+  private readonly lease: Lease
   private readonly onError: (error: unknown) => void
   private readonly log: RunLog
   private readonly scopes = new Map<string, ScopeVisit>()
@@ -42,15 +51,16 @@ export class Hold {
   private hasting = false
   private finish: () => void = () => {}
 
-  constructor(engine: Engine, keeper: Keeper, run: Run, onError: (error: unknown) => void) {
+  constructor(engine: Engine, taken: Taken, onError: (error: unknown) => void) {
     this.engine = engine
-    this.keeper = keeper
-    this.run = run
+    this.keeper = taken.keeper
+    this.lease = taken.lease
+    this.run = taken.run
     this.onError = onError
     this.over = new Promise((resolve) => {
       this.finish = resolve
     })
-    this.log = engine.committer.open(run)
+    this.log = engine.committer.open(taken.run)
     this.log.onLost(() => void this.release())
   }
 
@@ -78,9 +88,9 @@ export class Hold {
     if (this.scopes.has(key)) throw new ScopeHeldError(ids)
     const visit = new ScopeVisit({
       ...this.engine,
-      ...{ graph: null, trail: null, scope: at.scope, log: this.log },
+      ...{ graph: null, trail: null, scope: at.scope, log: this.log, signals: null },
       loaded: { ...loaded, run: { ...this.run, node: nodeId, visit: at.visit } },
-      lease: { holds: () => this.keeper.holds() },
+      lease: this.lease,
     })
     this.abandoned = visit.opening.abandoned
     if (this.abandoned) return this.refuse(stopped({ ...this.run, state: 'failed' }))

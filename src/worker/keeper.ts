@@ -1,15 +1,21 @@
 // Owns: this process's standing in the store: its registration, its socket, and the lease that is
-// renewed for all runs it holds. Does not own: which runs those are.
+// renewed for all runs it holds: by a thread of its own where there can be one, so that a blocked
+// event loop does not lose it; else, and whenever that thread does not, by this one.
+// Does not own: which runs those are.
 // Invariants: D2 it notices by the monotonic clock that its lease is over, before anything new is
 // dispatched. I9 its own death can be proven by others on the same machine.
-import { hostname } from 'node:os'
 import { type Clock, randomHex } from '../clock.ts'
-import { bootId } from '../store/boot.ts'
+import type { Lease } from '../engine/visit.ts'
+import * as limits from '../model/limits.ts'
 import type { Store } from '../store/store.ts'
+import { LeaseMemory } from './lease-memory.ts'
 import { type Listening, listen } from './liveness.ts'
+import { machineOf } from './machine.ts'
+import { type KeeperThread, startThread } from './thread.ts'
 
 export interface KeeperOptions {
   readonly leaseMs: number
+  readonly blockedMsMax?: number
   readonly onError: (error: unknown) => void
   /** The lease cannot be renewed any more: every run is somebody else's. */
   readonly onLost: (why: string) => void
@@ -25,9 +31,15 @@ export class Keeper {
   private readonly store: Store
   private readonly clock: Clock
   private readonly options: KeeperOptions
-  private leaseEndsMs = 0
+  private readonly memory = new LeaseMemory()
+  private thread: KeeperThread | null = null
   private listening: Listening | null = null
-  private resting = false
+  private dead = false
+  private die = () => {}
+  /** When it is dead on record. */
+  readonly died = new Promise<void>((resolve) => {
+    this.die = resolve
+  })
   private readonly loops: Loop[] = []
   private readonly cleanUps: (() => void)[] = []
 
@@ -38,26 +50,34 @@ export class Keeper {
   }
 
   async begin(): Promise<void> {
+    const { leaseMs, blockedMsMax = limits.blockedMsMax } = this.options
     this.listening = await listen(this.id)
-    const until = this.clock.mono() + this.options.leaseMs
-    await this.store.register(
-      {
-        workerId: this.id,
-        pid: process.pid,
-        host: hostname(),
-        bootId: bootId(),
-        socketPath: this.listening.path,
-        socketInode: this.listening.inode,
-        startedAt: this.clock.now(),
-      },
-      this.options.leaseMs,
-    )
-    this.leaseEndsMs = until
-    this.every(this.options.leaseMs / 3, () => this.renew())
+    const until = this.clock.mono() + leaseMs
+    const { path: socketPath, inode: socketInode } = this.listening
+    const startedAt = this.store.clock.now()
+    const own = { workerId: this.id, pid: process.pid, ...machineOf(this.store), startedAt }
+    await this.store.register({ ...own, socketPath, socketInode }, leaseMs)
+    this.memory.begin(until)
+    this.memory.turn(this.clock.mono())
+    const given = { memory: this.memory.memory, workerId: this.id, leaseMs, blockedMsMax }
+    this.thread = startThread(this.store, this.clock, given, {
+      onError: this.options.onError,
+      onLost: () => this.lose(),
+    })
+    if (this.thread) {
+      const turn = async () => this.memory.turn(this.clock.mono())
+      this.every(Math.min(leaseMs, blockedMsMax) / 4, turn)
+    }
+    this.every(leaseMs / 3, () => this.look())
   }
 
   holds(): boolean {
-    return this.clock.mono() < this.leaseEndsMs
+    return this.memory.leftMs(this.clock.mono()) > 0
+  }
+
+  /** To be taken before a claim: it says of what was claimed whether it is still held. */
+  lease(): Lease {
+    return this.memory.hold(() => this.clock.mono())
   }
 
   /** Works again and again, each time so long after the last has ended, until it rests or ends. */
@@ -82,7 +102,7 @@ export class Keeper {
       },
     }
     this.loops.push(loop)
-    if (!this.resting) loop.start()
+    if (!this.memory.resting) loop.start()
   }
 
   onEnd(cleanUp: () => void): void {
@@ -91,40 +111,62 @@ export class Keeper {
 
   /** Nothing is held: until `wake`, no timer of ours keeps the process from ending. */
   rest(): void {
-    if (this.resting) return
-    this.resting = true
+    if (this.memory.resting) return
+    this.memory.resting = true
     for (const loop of this.loops) loop.stop()
   }
 
   /** Before something is held again: a lease that ran down meanwhile is renewed first. */
   async wake(): Promise<void> {
-    if (!this.resting) return
-    this.resting = false
+    if (!this.memory.resting) return
+    this.memory.resting = false
+    this.memory.turn(this.clock.mono())
     for (const loop of this.loops) loop.start()
-    const leftMs = this.leaseEndsMs - this.clock.mono()
-    if (leftMs < this.options.leaseMs / 2) await this.renew()
+    if (this.runsDown()) await this.renew()
   }
 
   /** `ended`: no function of its attempts runs on. Else the socket stays, to prove the end. */
   async end(ended: boolean): Promise<void> {
     for (const loop of this.loops.splice(0)) loop.stop()
     for (const cleanUp of this.cleanUps.splice(0)) cleanUp()
-    const { listening } = this
+    const { listening, thread } = this
     if (listening === null) return
+    await thread?.stop()
     await this.store.stopWorker(this.id, ended)
     this.listening = null
     if (ended) await listening.close()
   }
 
+  /** The thread renews, if there is one and nothing keeps it from that. */
+  private async look(): Promise<void> {
+    const moved = await this.store.moved()
+    // Until somebody has adopted it: then this worker goes on.
+    if (moved !== null) return this.lapse(moved)
+    if (this.thread?.working !== true || this.runsDown()) await this.renew()
+  }
+
+  private runsDown(): boolean {
+    return this.memory.leftMs(this.clock.mono()) < this.options.leaseMs / 2
+  }
+
   private async renew(): Promise<void> {
     const until = this.clock.mono() + this.options.leaseMs
-    const moved = await this.store.moved()
-    if (moved === null && (await this.store.renew(this.id, this.options.leaseMs))) {
-      this.leaseEndsMs = until
-      return
-    }
-    this.leaseEndsMs = 0
-    const why = moved ?? `worker ${this.id} was declared dead`
+    if (await this.store.renew(this.id, this.options.leaseMs)) {
+      this.memory.renewed(until, this.clock.mono())
+    } else this.lose()
+  }
+
+  /** Dead on record: nothing brings this worker back. */
+  private lose(): void {
+    this.memory.lose()
+    if (this.dead) return
+    this.dead = true
+    this.lapse(`worker ${this.id} was declared dead`)
+    this.die()
+  }
+
+  private lapse(why: string): void {
+    this.memory.lapse()
     this.options.onLost(why)
     this.options.onError(new Error(`${why}; it takes no more runs`))
   }

@@ -1,6 +1,7 @@
 // Liveness on one machine (I9): every worker listens on a Unix socket (a named pipe on Windows).
 // The kernel closes it with the process, so a refused connection proves a death; a stopped process
-// still accepts. Anything else proves nothing, and the lease counts.
+// still accepts. Where a name of a machine is certain, so does another boot of it. Anything else
+// proves nothing, and the lease counts.
 import { chmodSync, lstatSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
@@ -8,6 +9,7 @@ import { join } from 'node:path'
 import { CounterfoilError } from '../model/errors.ts'
 import { isOtherBoot } from '../store/boot.ts'
 import type { Store, WorkerRow } from '../store/store.ts'
+import { isCertain, type Machine } from './machine.ts'
 
 export interface Listening {
   readonly path: string
@@ -69,9 +71,19 @@ function closeServer(server: Server, path: string): Promise<void> {
   })
 }
 
-/** Whether the worker is dead for certain; the sentence is its proof. */
-export async function proofOfDeath(worker: WorkerRow, bootId: string): Promise<string | null> {
-  if (isOtherBoot(worker.bootId, bootId)) return 'the machine was started anew since'
+/** Whether a worker of this machine is dead for certain; the sentence is its proof. */
+export async function proofOfDeath(
+  store: Pick<Store, 'local'>,
+  worker: WorkerRow,
+  { host, bootId }: Machine,
+): Promise<string | null> {
+  if (worker.host !== host) return null
+  const certain = isCertain(store, host)
+  if (isOtherBoot(worker.bootId, bootId)) {
+    return certain ? 'the machine was started anew since' : null
+  }
+  // A boot that is not known may be another machine's of the same name.
+  if (!certain && (bootId === 'unknown' || worker.bootId !== bootId)) return null
   const { socketPath, socketInode } = worker
   if (socketPath === null) return null
   if (!windows && (socketInode === null || inodeOf(socketPath) !== socketInode)) return null
@@ -93,11 +105,11 @@ export async function proofOfDeath(worker: WorkerRow, bootId: string): Promise<s
  */
 export async function declareDead(
   store: Store,
-  own: { workerId: string | null; bootId: string; host: string },
+  own: Machine & { readonly workerId: string | null },
 ): Promise<void> {
   for (const worker of await store.workers({ provable: true })) {
-    if (worker.workerId === own.workerId || worker.host !== own.host) continue
-    const proof = await proofOfDeath(worker, own.bootId)
+    if (worker.workerId === own.workerId) continue
+    const proof = await proofOfDeath(store, worker, own)
     if (proof === null) continue
     await store.declareDead(worker.workerId, proof)
     removeSocket(worker)

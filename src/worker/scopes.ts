@@ -2,18 +2,17 @@
 // Does not own: one hold and its scopes (hold.ts), what happens inside a scope (engine/scope.ts).
 // Invariants: a workflow is held by one process, a scope by one opener. What a holder that died has
 // left is found by the next one like any other record.
-import { hostname } from 'node:os'
 import type { Engine } from '../engine/execute.ts'
 import { CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { eventOf, type RunRef } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
-import { bootId } from '../store/boot.ts'
 import type { Amendment, Loaded } from '../store/store.ts'
-import { Hold, type OpenScope } from './hold.ts'
+import { Hold, type OpenScope, type Taken } from './hold.ts'
 import { Keeper } from './keeper.ts'
 import { declareDead } from './liveness.ts'
+import { machineOf } from './machine.ts'
 import { newScopeRun, notForeign, type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
 export class Scopes {
@@ -86,12 +85,13 @@ export class Scopes {
     const { run } = await store.start(newScopeRun(ref, clock))
     if (run.graph !== scopeGraph.name) throw notForeign(run)
     await this.makeReady(ref, ids)
-    const { keeper, claimed } = await this.claim(ref)
-    if (claimed === undefined) throw new ScopeHeldError({ workflowId: ids.workflowId })
-    const hold = new Hold(this.engine, keeper, claimed, this.onError)
+    const taken = await this.claim(ref)
+    if (taken === null) throw new ScopeHeldError({ workflowId: ids.workflowId })
+    const hold = new Hold(this.engine, taken, this.onError)
     // Asked of a holder that died before it could obey.
-    if (claimed.stop) {
-      const error = stopped({ ...claimed, state: claimed.stop.to })
+    const { stop } = taken.run
+    if (stop) {
+      const error = stopped({ ...taken.run, state: stop.to })
       await hold.end(error)
       throw error
     }
@@ -114,18 +114,19 @@ export class Scopes {
     return store.amend(ref, 'client', change, at)
   }
 
-  private async claim({ namespace, runId }: RunRef) {
+  private async claim({ namespace, runId }: RunRef): Promise<Taken | null> {
     const { store } = this.engine
     for (let again = false; ; again = true) {
       const keeper = await this.standing()
       const { id: workerId } = keeper
+      const lease = keeper.lease()
       const request = { namespace, runId, workerId, graphs: [scopeGraph], countMax: 1 }
       try {
         const [free] = await store.claim(request)
-        if (free) return { keeper, claimed: free }
-        await declareDead(store, { workerId, bootId: bootId(), host: hostname() })
+        if (free) return { keeper, lease, run: free }
+        await declareDead(store, { workerId, ...machineOf(store) })
         const [left] = await store.claim(request)
-        return { keeper, claimed: left }
+        return left ? { keeper, lease, run: left } : null
       } catch (error) {
         // Declared dead, and not noticed yet: a new worker can hold what this one could not.
         if (again || !isCounterfoilError(error, 'WORKER_DEAD')) throw error

@@ -1,67 +1,110 @@
 // Owns: claiming runs and executing them, and giving everything back.
-// Does not own: what happens inside a run, nor the worker's lease (keeper.ts).
-import { hostname } from 'node:os'
+// Does not own: what happens inside a run, nor the worker's lease (keeper.ts), nor what comes due
+// by itself (sweeper.ts).
 import { type Clock, pause } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/execute.ts'
+import type { Lease } from '../engine/visit.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import * as limits from '../model/limits.ts'
 import { eventOf, type Run } from '../model/records.ts'
-import { bootId } from '../store/boot.ts'
-import type { Store } from '../store/store.ts'
+import type { Retention, Store } from '../store/store.ts'
 import { Keeper } from './keeper.ts'
 import { declareDead } from './liveness.ts'
+import { machineOf } from './machine.ts'
+import { checkOptions, checkStop, type StopOptions, type WorkerOptions } from './options.ts'
 import { watchRejections } from './rejections.ts'
+import { Sweeper, type SweeperStats } from './sweeper.ts'
+import { within } from './within.ts'
 
-export interface WorkerOptions {
-  /** Runs at once in this process. */
-  concurrency?: number
-  leaseMs?: number
-  pollMs?: number
+export type { StopOptions, WorkerOptions } from './options.ts'
+
+/** What a worker is made with, besides what its user says. */
+export interface WorkerParts {
+  readonly onError: (error: unknown) => void
+  readonly retention: Retention | null
+  /** Throws if the graphs are not those that this namespace knows. */
+  readonly enter: (namespace: string) => Promise<void>
+}
+
+/** What a worker has done since it began. */
+export interface WorkerStats extends SweeperStats {
+  /** Runs that it works on now. */
+  readonly running: number
+  readonly claimed: number
+  /** Runs whose lease ended while it worked on them. */
+  readonly lost: number
+}
+
+/** What a worker had to leave. */
+export interface Stopped {
+  readonly unfinished: readonly Unfinished[]
+}
+
+export interface Unfinished {
+  readonly namespace: string
+  readonly runId: string
+  /** Calls that were sent and have not returned. */
+  readonly calls: number
 }
 
 const backMs = 20
 const backMaxMs = 5_000
+// A store that cannot be reached must not keep a process that has given up.
+const lastWordMs = 2_000
 
 export class Worker {
   readonly id: string
+  /** When the worker is dead on record, and cannot work any more: make another. */
+  readonly died: Promise<void>
   private readonly keeper: Keeper
+  private readonly sweeper: Sweeper
   private readonly engine: Engine
   private readonly store: Store
   private readonly clock: Clock
   private readonly options: Required<WorkerOptions>
-  private readonly onError: (error: unknown) => void
+  private readonly parts: WorkerParts
   private readonly executions = new Set<Execution>()
+  /** Namespaces whose graphs are known to be ours. */
+  private readonly entered = new Set<string>()
   /** Executions that are over, while functions of theirs run on. */
   private past: Execution[] = []
   private state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
   private polling = false
   private pollAgain = false
+  /** Runs that were claimed and are given back unworked. */
+  private returning = 0
+  private readonly counts = { claimed: 0, lost: 0 }
   private started: Promise<void> | null = null
+  private ending: Promise<Stopped> | null = null
+  private giveUp = () => {}
+  private readonly gaveUp: Promise<'gave up'>
 
-  constructor(engine: Engine, options: WorkerOptions, onError: (error: unknown) => void) {
+  constructor(engine: Engine, options: WorkerOptions, parts: WorkerParts) {
     this.engine = engine
     this.store = engine.store
     this.clock = engine.clock
-    this.onError = onError
-    checkKeys(options)
-    this.options = {
-      concurrency: atLeastOne('concurrency', options.concurrency ?? 10),
-      leaseMs: atLeastOne('leaseMs', options.leaseMs ?? limits.leaseMs),
-      pollMs: atLeastOne('pollMs', options.pollMs ?? limits.pollMs),
-    }
-    this.keeper = new Keeper(this.store, this.clock, {
-      leaseMs: this.options.leaseMs,
-      onError,
+    this.parts = parts
+    this.options = checkOptions(options)
+    const { store, clock } = this
+    const { leaseMs, blockedMsMax } = this.options
+    const { onError, retention } = parts
+    this.keeper = new Keeper(store, clock, {
+      ...{ leaseMs, blockedMsMax, onError },
       onLost: (why) => {
         for (const execution of this.executions) execution.lose(why)
       },
     })
+    this.sweeper = new Sweeper({ store, clock, retention, onError, onWoken: () => this.wake() })
     this.id = this.keeper.id
+    this.died = this.keeper.died
+    if (engine.namespace !== undefined) this.entered.add(engine.namespace)
+    this.gaveUp = new Promise((resolve) => {
+      this.giveUp = () => resolve('gave up')
+    })
   }
 
   /** Begins to work. Resolves when the worker is registered. */
   start(): Promise<void> {
-    if (this.state === 'stopping' || this.state === 'stopped') {
+    if (this.ending) {
       const message = `worker ${this.id} has stopped; make another with cf.worker()`
       return Promise.reject(new CounterfoilError('WORKER_DEAD', message))
     }
@@ -69,33 +112,69 @@ export class Worker {
     return this.started
   }
 
+  /** Whether its lease is good: it may work on runs. */
+  holds(): boolean {
+    return this.keeper.holds()
+  }
+
+  stats(): WorkerStats {
+    return { running: this.executions.size, ...this.counts, ...this.sweeper.stats }
+  }
+
   /**
    * No new runs; what is under way finishes its calls and is given back; then the worker is gone.
+   * With `graceMs` it waits no longer than this, and says what it had to leave: other workers take
+   * those runs over, and learn what became of their calls when this process has ended.
    */
-  async stop(): Promise<void> {
-    if (this.state === 'stopped') return
+  async stop(options: StopOptions = {}): Promise<Stopped> {
+    const { graceMs } = checkStop(options)
+    const cancel = graceMs === undefined ? () => {} : this.clock.after(graceMs, this.giveUp)
+    this.ending ??= this.end()
+    return this.ending.finally(cancel)
+  }
+
+  private async end(): Promise<Stopped> {
     await this.started
     this.state = 'stopping'
+    const end = await Promise.race([this.gaveUp, this.drain()])
+    const unfinished = [...this.executions].map((execution) => {
+      const { namespace, runId } = execution.run
+      return { namespace, runId, calls: execution.unreturned() }
+    })
+    for (const execution of this.executions) execution.lose('its worker has given up waiting')
+    // A function that runs on keeps the socket: then the end of this process can still be proven.
+    const ended = unfinished.length === 0 && this.lingering() === 0
+    const leave = this.sweeper.stop().then(() => this.keeper.end(ended))
+    if (end === 'drained') await leave
+    else await within(this.clock, lastWordMs, leave).catch(this.parts.onError)
+    this.state = 'stopped'
+    return { unfinished }
+  }
+
+  private async drain(): Promise<'drained'> {
     // A claim may have been under way: what it brought is drained as well.
     while (this.executions.size > 0 || this.polling) {
       for (const execution of this.executions) execution.drain()
       await Promise.all([...this.executions].map((execution) => execution.done.catch(() => {})))
       await pause(this.clock, 1)
     }
-    // A function that runs on keeps the socket: then the end of this process can still be proven.
-    await this.keeper.end(this.lingering() === 0)
-    this.state = 'stopped'
+    return 'drained'
   }
 
   private async begin(): Promise<void> {
     await this.keeper.begin()
     this.state = 'running'
     watchRejections()
-    this.keeper.onEnd(this.store.onChange(() => this.wake()))
+    const changed = () => {
+      this.sweeper.nudge()
+      this.wake()
+    }
+    this.keeper.onEnd(this.store.onChange(changed))
     this.keeper.every(this.options.pollMs, async () => this.wake())
     this.keeper.every(this.options.pollMs * 2, () => this.lookAround())
+    this.sweeper.start()
     // What a dead worker has left is found at once, not at the next look.
-    await this.lookAround().catch(this.onError)
+    await this.lookAround().catch(this.parts.onError)
   }
 
   /** Functions that have not returned, of executions that are over. */
@@ -104,7 +183,7 @@ export class Worker {
   }
 
   private lookAround(): Promise<void> {
-    const own = { workerId: this.id, bootId: bootId(), host: hostname() }
+    const own = { workerId: this.id, ...machineOf(this.store) }
     return declareDead(this.store, own).then(() => this.wake())
   }
 
@@ -116,7 +195,7 @@ export class Worker {
     this.polling = true
     this.obeyStops()
       .then(() => this.claim())
-      .catch(this.onError)
+      .catch(this.parts.onError)
       .then(() => {
         this.polling = false
         if (!this.pollAgain) return
@@ -136,54 +215,79 @@ export class Worker {
   }
 
   private async claim(): Promise<void> {
-    const countMax = this.options.concurrency - this.executions.size
+    const countMax = this.options.concurrency - this.executions.size - this.returning
     if (this.state !== 'running' || countMax <= 0 || !this.keeper.holds()) return
     const graphs = [...this.engine.graphs.values()]
     if (graphs.length === 0) return
     const { namespace } = this.engine
-    const within = namespace === undefined ? {} : { namespace }
+    const all = namespace === undefined || this.options.namespaces === 'all'
+    const within = all ? {} : { namespace }
+    const lease = this.keeper.lease()
     const runs = await this.store.claim({ workerId: this.id, ...within, graphs, countMax })
-    for (const run of runs) {
-      const execution = execute(this.engine, run, {
-        holds: () => this.keeper.holds(),
+    this.counts.claimed += runs.length
+    for (const run of runs) if (await this.mayEnter(run)) this.execute(run, lease)
+  }
+
+  /** Another namespace may know the same version of a graph with other content (F3). */
+  private async mayEnter(run: Run): Promise<boolean> {
+    if (this.entered.has(run.namespace)) return true
+    try {
+      await this.parts.enter(run.namespace)
+      this.entered.add(run.namespace)
+      return true
+    } catch (error) {
+      this.parts.onError(error)
+      this.returning++
+      const cause = `its worker does not carry the graphs of namespace ${run.namespace}`
+      void this.giveBack(run, cause, backMaxMs).then(() => {
+        this.returning--
       })
-      this.executions.add(execution)
-      if (this.state !== 'running') execution.drain()
-      execution.done
-        .catch((error) => {
-          this.onError(error)
-          return 'lost' as const
-        })
-        .then((end) => (end === 'lost' ? this.giveBack(run) : undefined))
-        .then(() => {
-          this.executions.delete(execution)
-          this.past = [...this.past, execution].filter((each) => each.unreturned() > 0)
-          this.wake()
-        })
+      return false
     }
+  }
+
+  private execute(run: Run, lease: Lease): void {
+    const execution = execute(this.engine, run, lease)
+    this.executions.add(execution)
+    if (this.state !== 'running') execution.drain()
+    execution.done
+      .catch((error) => {
+        this.parts.onError(error)
+        return 'lost' as const
+      })
+      .then((end) => (end === 'lost' ? this.lose(run) : undefined))
+      .then(() => {
+        this.executions.delete(execution)
+        this.past = [...this.past, execution].filter((each) => each.unreturned() > 0)
+        this.wake()
+      })
   }
 
   /**
    * An execution that was lost may still be ours in the store: this process stood still past its
    * lease, and nobody took the run. Then nobody would, once the lease is renewed.
    */
-  private async giveBack(run: Run): Promise<void> {
+  private lose(run: Run): Promise<void> {
+    this.counts.lost++
+    // A run that is lost again and again must not keep the others from being worked on.
+    const waitMs = Math.min(backMs * run.claims, backMaxMs)
+    return this.giveBack(run, 'its worker had lost its lease', waitMs)
+  }
+
+  private async giveBack(run: Run, cause: string, afterMs: number): Promise<void> {
     const { namespace, runId, fence } = run
-    const data = { from: 'running', to: 'pending', cause: 'its worker had lost its lease' }
+    const data = { from: 'running', to: 'pending', cause }
     const event = eventOf(run, this.clock.now(), 'state', data)
     const changes = { run: { state: 'pending', release: true }, events: [event] } as const
     const commit = { namespace, runId, fence, workerId: this.id, commitId: `${fence}.back` }
-    // A run that is lost again and again must not keep the others from being worked on. A worker
-    // that stops need not insist: what it holds is free once it has stopped.
-    if (this.state === 'running') {
-      await pause(this.clock, Math.min(backMs * run.claims, backMaxMs))
-    }
+    // A worker that stops need not insist: what it holds is free once it has stopped.
+    if (this.state === 'running') await pause(this.clock, afterMs)
     for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 1_000)) {
       try {
         await this.store.commit([{ ...commit, changes: { ...changes, events: [event] } }])
         return
       } catch (error) {
-        this.onError(error)
+        this.parts.onError(error)
         if (this.state !== 'running') return
         await pause(this.clock, waitMs)
       }
@@ -193,19 +297,4 @@ export class Worker {
 
 function sameRun(a: Run, b: Run): boolean {
   return a.namespace === b.namespace && a.runId === b.runId && a.fence === b.fence
-}
-
-const known = ['concurrency', 'leaseMs', 'pollMs']
-
-function checkKeys(options: WorkerOptions): void {
-  const strange = Object.keys(options).find((key) => !known.includes(key))
-  if (strange === undefined) return
-  const message = `worker: there is no option \`${strange}\`; the options are ${known.join(', ')}`
-  throw new CounterfoilError('WORKER_OPTIONS', message)
-}
-
-function atLeastOne(name: string, value: number): number {
-  if (value >= 1 && Number.isFinite(value)) return value
-  const message = `worker: \`${name}\` is ${String(value)}; it must be a number of at least 1`
-  throw new CounterfoilError('WORKER_OPTIONS', message)
 }

@@ -9,6 +9,7 @@ import type {
   Item,
   Run,
   RunRef,
+  Signal,
 } from '../../model/records.ts'
 import { attemptId, callKey } from '../../model/records.ts'
 import { bootId } from '../../store/boot.ts'
@@ -51,6 +52,8 @@ export interface Subject {
   held(runId?: string): Promise<Run>
   commit(run: Run, changes: Changes, more?: Partial<Commit>): Promise<CommitResult | undefined>
   load(ref: RunRef): Promise<Loaded>
+  /** Whatever the holder does meanwhile. */
+  amend(ref: RunRef, changes: Changes): Promise<null>
   events(ref: RunRef): Promise<readonly Event[]>
 }
 
@@ -104,6 +107,7 @@ function createSubject(store: Store, clock: ManualClock): Subject {
       if (loaded === null) throw new Error(`there is no run ${ref.runId}`)
       return loaded
     },
+    amend: (ref, changes) => subject.store.amend(ref, 'client', () => ({ changes, value: null })),
     events: async (ref) => (await subject.store.listEvents(ref, { countMax: 500 })).items,
   }
   return subject
@@ -157,6 +161,16 @@ export function event(kind: string, runId = 'r1', data: Event['data'] = {}): Eve
   return { ...ref(runId), at: 1_000, kind, generation: 0, visit: 1, data }
 }
 
+/** A claim of this run and no other, whatever time has passed. */
+export async function claimOne({ store }: Subject, runId: string, graph = 'g'): Promise<Run> {
+  await store.renew(worker, leaseMs)
+  const asked = [{ name: graph, version: '1.0.0' }]
+  const one = { workerId: worker, graphs: asked, countMax: 1, namespace, runId }
+  const [run] = await store.claim(one)
+  if (run === undefined) throw new Error(`${runId} cannot be claimed`)
+  return run
+}
+
 /** An intent; `settled` makes a receipt of it. */
 export function record(nth = 1, more: Partial<CallRecord> = {}): CallRecord {
   return {
@@ -193,6 +207,15 @@ export function evidence(nth = 1, more: Partial<Evidence> = {}): Evidence {
     ...{ resultJson: '{"id":"m1"}', resultDigest: null, externalId: 'm1', errorJson: null },
   }
   return { ...ref(), attemptId, outcome: 'landed', ...receipt, at: 4_000, seq: null, ...more }
+}
+
+export function signal(signalId = 's1', more: Partial<Signal> = {}): Signal {
+  return { ...ref(), signalId, name: 'go', dataJson: '{"n":1}', at: 4_500, usedBy: null, ...more }
+}
+
+/** A child that the first call of `r1` asks for. */
+export function child(runId = 'kid', more: Partial<Run> = {}): NewRun {
+  return newRun(runId, { parentRunId: 'r1', parentAttemptId: attempt().attemptId, ...more })
 }
 
 export function item(itemId = 'i1', more: Partial<Item> = {}): Item {

@@ -18,6 +18,7 @@ const ids = (runs: readonly Run[]) => runs.map((run) => run.runId)
 export function leaseConcern(bench: Bench): void {
   bench.describe('leases', () => {
     claiming(bench)
+    fairness(bench)
     oneRun(bench)
     stopping(bench)
     ending(bench)
@@ -63,6 +64,83 @@ function claiming({ on, expect }: Bench): void {
     s.clock.advance(leaseMs * 2)
     await register(s, 'w_2')
     expect(await claim(s, 'w_2')).toEqual([])
+  })
+}
+
+/** Runs of a graph, or of a namespace, made one after the other. */
+async function queue(s: Subject, count: number, more: Partial<Run>): Promise<void> {
+  const { graph = 'g', namespace = 'default' } = more
+  for (let i = 0; i < count; i++) {
+    const made = newRun(`${namespace}/${graph}/${i}`, more)
+    const event = { ...made.event, namespace }
+    await s.store.start({ ...made, checkpoint: null, event })
+  }
+}
+
+const groups = ['g', 'h', 'i'].map((name) => ({ name, version: '1.0.0' }))
+
+function fairness({ on, expect }: Bench): void {
+  const take = async (s: Subject, countMax: number, more = {}) =>
+    s.store.claim({ workerId: worker, graphs: groups, countMax, ...more })
+  const counts = (runs: readonly Run[], of: (run: Run) => string) =>
+    runs.reduce<Record<string, number>>((sum, run) => {
+      sum[of(run)] = (sum[of(run)] ?? 0) + 1
+      return sum
+    }, {})
+
+  on('F4 a graph with a long backlog does not hold up the others', async (s) => {
+    await queue(s, 20, { graph: 'g' })
+    await queue(s, 3, { graph: 'h' })
+    await queue(s, 1, { graph: 'i' })
+    const taken = await take(s, 7)
+    expect(counts(taken, (run) => run.graph)).toEqual({ g: 3, h: 3, i: 1 })
+    const ofG = taken.filter((run) => run.graph === 'g')
+    expect(ids(ofG)).toEqual(['default/g/0', 'default/g/1', 'default/g/2'])
+    expect(counts(await take(s, 5), (run) => run.graph)).toEqual({ g: 5 })
+  })
+
+  on('F4 nor when runs are claimed one by one', async (s) => {
+    await queue(s, 10, { graph: 'g' })
+    await queue(s, 2, { graph: 'h' })
+    const taken: Run[] = []
+    for (let i = 0; i < 4; i++) taken.push(...(await take(s, 1)))
+    expect(counts(taken, (run) => run.graph)).toEqual({ g: 2, h: 2 })
+  })
+
+  on('F4 nor a namespace with one, whose runs another worker left behind', async (s) => {
+    await register(s, 'w_2')
+    await queue(s, 6, { namespace: 'big' })
+    await s.store.claim({ workerId: 'w_2', graphs: groups, countMax: 6 })
+    await queue(s, 2, { namespace: 'small' })
+    await s.store.declareDead('w_2', 'gone')
+    expect(counts(await take(s, 4), (run) => run.namespace)).toEqual({ big: 2, small: 2 })
+    await queue(s, 3, { namespace: 'small', graph: 'h' })
+    const asked = await take(s, 2, { namespace: 'small' })
+    expect(counts(asked, (run) => run.namespace)).toEqual({ small: 2 })
+  })
+
+  on('F4 all versions of a graph are one queue, oldest first', async (s) => {
+    await s.store.start(newRun('a', { version: '1.0.1' }))
+    await s.store.start(newRun('b'))
+    await s.store.start(newRun('c', { version: '1.0.1' }))
+    const both = ['1.0.0', '1.0.1'].map((version) => ({ name: 'g', version }))
+    expect(ids(await s.store.claim({ workerId: worker, graphs: both, countMax: 2 }))).toEqual([
+      'a',
+      'b',
+    ])
+  })
+
+  on('D2 ten at once: every run is claimed by one, and all are', async (s) => {
+    await queue(s, 12, { graph: 'g' })
+    await queue(s, 12, { graph: 'h' })
+    const claims = await Promise.all(Array.from({ length: 10 }, () => take(s, 4)))
+    const all = ids(claims.flat())
+    expect(new Set(all).size).toBe(all.length)
+    for (let rest = await take(s, 9); rest.length > 0; rest = await take(s, 9)) {
+      all.push(...ids(rest))
+    }
+    expect(new Set(all).size).toBe(24)
+    expect(all.length).toBe(24)
   })
 }
 

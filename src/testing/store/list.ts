@@ -31,6 +31,7 @@ export function listConcern(bench: Bench): void {
     runsAndItems(bench)
     ofOneRun(bench)
     cursors(bench)
+    versions(bench)
   })
 }
 
@@ -148,5 +149,37 @@ function cursors({ on, expect }: Bench): void {
     await s.commit(run, { events: Array.from({ length: 600 }, () => event('x')) })
     const page = await s.store.listEvents(run, { countMax: 10_000 })
     expect(page.items.length).toBe(500)
+  })
+}
+
+function versions({ on, expect }: Bench): void {
+  on('F4 says what is left on each version, registered or not, with runs or without', async (s) => {
+    const content = { fingerprint: 'f', contentJson: '{}' }
+    const known = (version: string, registeredAt: number) =>
+      s.store.registerGraph({ namespace, name: 'g', version, ...content, registeredAt })
+    await known('1.0.0', 1_000)
+    await known('2.0.0', 2_000)
+    await s.store.registerGraph({
+      ...content,
+      namespace: 'other',
+      name: 'g',
+      version: '3.0.0',
+      registeredAt: 1,
+    })
+    const run = await s.held('a')
+    await s.commit(run, { run: { state: 'completed', outputJson: '1', release: true } })
+    await s.held('b')
+    await s.store.start(newRun('c'))
+    await s.store.start(newRun('d'))
+    await s.store.start(newRun('e', { graph: 'unknown' }))
+    const rows = [...(await s.store.listVersions(namespace))]
+    rows.sort((x, y) => (`${x.graph}${x.version}` < `${y.graph}${y.version}` ? -1 : 1))
+    const states = { completed: 1, running: 1, pending: 2 }
+    expect(rows).toEqual([
+      { graph: 'g', version: '1.0.0', registeredAt: 1_000, states },
+      { graph: 'g', version: '2.0.0', registeredAt: 2_000, states: {} },
+      { graph: 'unknown', version: '1.0.0', registeredAt: null, states: { pending: 1 } },
+    ])
+    expect(await s.store.listVersions('nowhere')).toEqual([])
   })
 }

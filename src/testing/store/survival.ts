@@ -2,15 +2,19 @@ import {
   attempt,
   type Bench,
   checkpoint,
+  child,
+  claimOne,
   decision,
   event,
   evidence,
   graphs,
   item,
   leaseMs,
+  namespace,
   record,
   ref,
   settled,
+  signal,
   worker,
 } from './fixtures.ts'
 
@@ -60,6 +64,44 @@ export function survivalConcern({ describe, on, expect, under }: Bench): void {
       expect(before.run).toMatchObject({ visit: 2, reached: 4, stop })
       expect((await s.store.stops(worker)).length).toBe(1)
       expect(await s.store.registerGraph({ ...known, fingerprint: 'other' })).toEqual(known)
+    })
+
+    on('D5 signals, children, deadlines, tokens and times to wake live on', async (s) => {
+      const run = await s.held()
+      const sent = { signals: [signal(), signal('s2')], run: { arrive: true } }
+      await s.amend(run, sent)
+      await s.commit(run, {
+        records: [record(1, { dueAt: 9_000 })],
+        attempts: [attempt(1, { tokenHash: 't1', beatAt: 2_500, beatJson: '{"at":1}' })],
+        items: [item('i1', { dueAt: 9_000, overdueAt: 9_500 })],
+        signals: [signal('s2', { usedBy: 'a1' })],
+        children: [child(), child('kid2')],
+      })
+      await s.commit(await claimOne(s, 'kid'), {
+        run: { state: 'failed', errorJson: '{}', release: true },
+      })
+      const wakeAt = s.store.clock.now() + 5
+      await s.commit(run, { run: { state: 'waiting_tool', wakeAt, release: true } })
+      const key = { namespace, tool: 'look', inputHash: 'h1' }
+      await s.store.takeShare(key, worker, 5_000)
+      const shared = { resultJson: '1', externalId: null }
+      await s.store.putShare(key, worker, shared, 60_000)
+      const look = async () => [
+        await s.load(run),
+        await s.load(ref('kid')),
+        await s.store.listRuns({ namespace, parentRunId: 'r1' }),
+        await s.store.findAttempt('t1'),
+      ]
+      const before = await look()
+      s.store = await reopen(s.store, s.clock)
+      expect(await look()).toEqual(before)
+      const { run: parent, signals, evidence: news } = await s.load(run)
+      expect(parent).toMatchObject({ state: 'waiting_tool', wakeAt, arrivals: 2 })
+      expect([...signals, ...news].map((row) => row.verifies)).toEqual([true, true])
+      expect((await s.store.getRun(ref('kid')))?.endedAt === null).toBe(false)
+      expect(await s.store.takeShare(key, worker, 5_000)).toEqual({ do: 'use', shared })
+      s.clock.advance(5)
+      expect((await s.store.wakeDue(10)).woken).toBe(1)
     })
 
     on('D2 leases, fences and commit ids live on', async (s) => {

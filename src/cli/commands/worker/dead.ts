@@ -1,11 +1,10 @@
 // counterfoil worker dead
-import { hostname } from 'node:os'
 import type { Command } from 'commander'
 import { CounterfoilError } from '../../../model/errors.ts'
 import type { Counterfoil } from '../../../open.ts'
-import { bootId } from '../../../store/boot.ts'
 import type { WorkerRow } from '../../../store/store.ts'
 import { proofOfDeath } from '../../../worker/liveness.ts'
+import { machineOf } from '../../../worker/machine.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
 import { wrap } from '../../text.ts'
 import { nearest } from '../../usage.ts'
@@ -50,7 +49,10 @@ async function declare(cli: Cli, workerId: string, options: Options): Promise<vo
   await withStore(cli, async (cf) => {
     const row = await find(cf, workerId)
     const changed = row.diedAt === null
-    if (changed) await cf.store.declareDead(row.workerId, await proofFor(row, by, reason, options))
+    if (changed) {
+      const proof = await proofFor(cf, row, by, { ...options, reason })
+      await cf.store.declareDead(row.workerId, proof)
+    }
     const after = await find(cf, row.workerId)
     cli.out.data({ worker: workerJson(after, []), changed })
     const text = changed
@@ -77,15 +79,16 @@ async function find(cf: Counterfoil, workerId: string): Promise<WorkerRow> {
 }
 
 async function proofFor(
+  { store }: Counterfoil,
   row: WorkerRow,
   by: string,
-  reason: string,
-  { force }: Options,
+  { force, reason }: Options,
 ): Promise<string> {
   const said = `stated by ${by}: ${reason}`
-  if (row.host !== hostname()) return said
+  const machine = machineOf(store)
+  if (row.host !== machine.host) return said
   // What can be seen here says more than anybody's word.
-  const seen = await proofOfDeath(row, bootId())
+  const seen = await proofOfDeath(store, row, machine)
   if (seen !== null) return `${seen}; ${said}`
   if (!(await socketAnswers(row))) return said
   if (force === true) return `${said}, although its socket answered`

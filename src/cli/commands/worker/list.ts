@@ -1,12 +1,12 @@
 // counterfoil worker list
-import { hostname } from 'node:os'
 import type { Command } from 'commander'
 import { systemClock } from '../../../clock.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { bootId } from '../../../store/boot.ts'
 import { rowsOf } from '../../../store/pages.ts'
-import type { WorkerRow } from '../../../store/store.ts'
+import type { Store, WorkerRow } from '../../../store/store.ts'
 import { declareDead } from '../../../worker/liveness.ts'
+import { machineOf } from '../../../worker/machine.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
 import { duration, relative } from '../../text.ts'
@@ -46,7 +46,7 @@ export function addWorkerList(worker: Command): void {
 
 async function listWorkers(cli: Cli, options: Options): Promise<void> {
   await withStore(cli, async (cf) => {
-    await declareDead(cf.store, { workerId: null, bootId: bootId(), host: hostname() })
+    await declareDead(cf.store, { workerId: null, ...machineOf(cf.store) })
     const held = await heldRuns(cli, cf)
     const rows = await cf.store.workers()
     const isGone = (row: WorkerRow) =>
@@ -62,7 +62,7 @@ async function listWorkers(cli: Cli, options: Options): Promise<void> {
     if (shown.length === 0) {
       return cli.out.text('No worker has been on this store yet.')
     }
-    cli.out.text(...workerTable(cli, shown, held))
+    cli.out.text(...workerTable(cli, cf, shown, held))
     if (left > 0) {
       const more = [
         `${left} more that stopped or died:`,
@@ -89,6 +89,7 @@ async function heldRuns(cli: Cli, cf: Counterfoil): Promise<Map<string, string[]
 
 function workerTable(
   cli: Cli,
+  { store }: Counterfoil,
   rows: readonly WorkerRow[],
   held: ReadonlyMap<string, readonly string[]>,
 ): string[] {
@@ -117,18 +118,18 @@ function workerTable(
       row.host,
       { text: relative(row.startedAt, systemClock.now()), paint: colors.dim },
       `${held.get(row.workerId)?.length ?? 0}`,
-      wordsOf(row, life),
+      wordsOf(store, row, life),
     ]
   })
   return renderTable(columns, cells, { width, paintHead: colors.bold })
 }
 
-function wordsOf(row: WorkerRow, life: Life): string {
-  const now = systemClock.now()
+function wordsOf({ local, clock }: Store, row: WorkerRow, life: Life): string {
+  const now = clock.now()
   if (life === 'dead') return `${relative(row.diedAt ?? now, now)}: ${row.deathProof ?? ''}`
   if (life === 'stopped') return relative(row.stoppedAt ?? now, now)
-  // On the machine's own clock, which this process shares if it is the same machine and boot.
-  const leftMs = row.leaseUntil - systemClock.mono()
-  if (row.bootId !== bootId()) return ''
+  // On one machine leases are counted by its own clock, which is that of this boot.
+  if (local && row.bootId !== bootId()) return ''
+  const leftMs = row.leaseUntil - (local ? clock.mono() : now)
   return leftMs > 0 ? `lease for ${duration(leftMs)}` : `lease ended ${duration(-leftMs)} ago`
 }

@@ -1,0 +1,216 @@
+// Owns: what a node waits for without a worker: a time, a signal, a child, or the callback of a
+// call that was deferred. It is on record before it is waited for; what has come already answers at
+// once, and a visit that only waits parks.
+// Does not own: the park itself (visit.ts), nor what has come before the load (arrivals.ts).
+// Invariants: I10 what comes while the visit is loaded is found by its park, or by `hear`, never
+// lost between the two. A wait is answered once, by its record.
+import { canonical, sha256 } from '../model/canonical.ts'
+import type { Graph } from '../model/graph.ts'
+import { attemptId, type CallRecord, type Signal, type WaitKind } from '../model/records.ts'
+import { newRun } from '../store/new-run.ts'
+import type { Loaded, NewRun } from '../store/store.ts'
+import { parseResult, type Settled } from './answers.ts'
+import {
+  childJson,
+  overJson,
+  signalJson,
+  spawnTool,
+  trustedSignals,
+  usedSignal,
+} from './arrivals.ts'
+import type { IssuedCall } from './call.ts'
+import { usedGrant } from './rows.ts'
+import type { Visit } from './visit.ts'
+
+/** What the node itself asked to wait for. */
+export type WaitSpec =
+  | { readonly kind: 'timer'; readonly dueAt: () => number }
+  | { readonly kind: 'signal'; readonly name: string; readonly dueAt: () => number | null }
+  | { readonly kind: 'child'; readonly graph: Graph }
+
+/** One wait of a visit, as its park tells it. */
+export interface Waiting {
+  readonly kind: WaitKind
+  readonly name: string
+  readonly since: number
+  readonly dueAt: number | null
+  readonly cancel: () => void
+}
+
+// A timer that is longer fires at once.
+const timerMsMax = 2 ** 31 - 1
+
+export interface WaitHooks {
+  settle: (call: IssuedCall, settled: Settled) => void
+  judge: (call: IssuedCall) => void
+  intent: (call: IssuedCall) => CallRecord
+}
+
+export class Waits {
+  private readonly visit: Visit
+  private readonly hooks: WaitHooks
+  private readonly calls = new Map<IssuedCall, Waiting>()
+
+  constructor(visit: Visit, hooks: WaitHooks) {
+    this.visit = visit
+    this.hooks = hooks
+  }
+
+  /** Whether something that comes from outside could answer a call here. */
+  listens(): boolean {
+    return [...this.calls.values()].some(({ kind }) => kind !== 'timer')
+  }
+
+  /** Puts a wait on record; with a child, the child's own rows. */
+  begin(call: IssuedCall): void {
+    const { visit } = this
+    const spec = call.wait
+    if (spec === null) return
+    visit.secure()
+    call.dueAt = spec.kind === 'child' ? null : spec.dueAt()
+    const record = this.hooks.intent(call)
+    const decisions = usedGrant(visit, call)
+    const signal = spec.kind === 'signal' ? visit.signals.take(spec.name) : null
+    if (signal) {
+      visit.append({ decisions })
+      this.settle(call, record, signalJson(signal), signal)
+      return
+    }
+    const children = spec.kind === 'child' ? [childOf(visit, call, spec.graph)] : []
+    visit.append({ records: [record], decisions, children })
+    visit.touch({ flush: true })
+    this.hold(call)
+  }
+
+  /** Waits for what is on record: a wait of the node, or a call that was deferred. */
+  hold(call: IssuedCall): void {
+    const { visit } = this
+    const { record } = call
+    if (record === null || this.calls.has(call)) return
+    const dueAt = deadlineOf(visit, call)
+    let cancel = () => {}
+    const arm = () => {
+      if (dueAt === null) return
+      const leftMs = Math.max(0, dueAt - visit.clock.now())
+      cancel = visit.clock.after(Math.min(leftMs, timerMsMax), () => {
+        if (visit.clock.now() < dueAt) return arm()
+        this.over(call)
+      })
+    }
+    const { name } = call.tool
+    const kind = call.wait?.kind ?? 'callback'
+    const shown = call.wait?.kind === 'signal' ? call.wait.name : (childName(visit, call) ?? name)
+    const waiting: Waiting = {
+      kind,
+      name: shown,
+      since: record.createdAt,
+      dueAt,
+      cancel: () => cancel(),
+    }
+    this.calls.set(call, waiting)
+    visit.pauses.add(waiting)
+    visit.touch()
+    arm()
+  }
+
+  /** What came from outside while the visit was loaded: only what a wait of it can use. */
+  hear(now: Loaded, outputs: ReadonlyMap<string, string>): void {
+    const { visit } = this
+    visit.signals.add(trustedSignals(now.signals))
+    for (const [call] of [...this.calls]) {
+      const { record, wait } = call
+      if (record === null || visit.phase !== 'running') continue
+      if (wait?.kind === 'signal') {
+        const signal = visit.signals.take(wait.name)
+        if (signal) this.settle(call, record, signalJson(signal), signal)
+        continue
+      }
+      const number = wait === null ? record.attempt : 0
+      const id = attemptId(visit.run.generation, visit.run.visit, call.key, number)
+      const heard = now.evidence.find((row) => row.attemptId === id && row.verifies)
+      if (heard?.outcome !== 'landed' || heard.seq !== null) continue
+      const { verifies: _, ...evidence } = heard
+      const json = wait ? childJson(heard.resultJson, outputs) : heard.resultJson
+      const seq = this.settle(call, record, json, null, heard.externalId)
+      visit.append({ evidence: [{ ...evidence, seq }] })
+    }
+  }
+
+  private over(call: IssuedCall): void {
+    const { visit } = this
+    if (visit.phase !== 'running' || call.record === null) return
+    this.release(call)
+    if (call.wait === null) this.hooks.judge(call)
+    else this.settle(call, call.record, overJson(call.tool.name), null)
+    visit.touch()
+  }
+
+  private release(call: IssuedCall): void {
+    const waiting = this.calls.get(call)
+    if (waiting === undefined) return
+    this.calls.delete(call)
+    waiting.cancel()
+    this.visit.pauses.delete(waiting)
+  }
+
+  private settle(
+    call: IssuedCall,
+    record: CallRecord,
+    resultJson: string | null,
+    signal: Signal | null,
+    externalId: string | null = null,
+  ): number {
+    const { visit } = this
+    this.release(call)
+    const seq = visit.nextSeq()
+    const settledAt = visit.clock.now()
+    call.record = { ...record, status: 'committed', seq, resultJson, externalId, settledAt }
+    const signals = signal ? [usedSignal(signal, visit.run, call.key)] : []
+    visit.append({ records: [call.record], signals })
+    this.hooks.settle(call, { seq, ok: true, value: parseResult(resultJson) })
+    visit.touch({ flush: true })
+    return seq
+  }
+}
+
+/**
+ * When a wait is over, whatever has come. A deferred call that has to be heard of is over when it
+ * was not, also before its own deadline.
+ */
+export function deadlineOf(visit: Visit, call: IssuedCall): number | null {
+  const { record } = call
+  const dueAt = record?.dueAt ?? null
+  const { heartbeatMs } = call.tool.rules
+  if (record === null || dueAt === null || call.wait !== null || heartbeatMs === null) return dueAt
+  const id = attemptId(visit.run.generation, visit.run.visit, call.key, record.attempt)
+  const attempt = visit.loaded.attempts.find((row) => row.attemptId === id)
+  const heardAt = attempt?.beatAt ?? attempt?.dispatchedAt ?? call.dispatchedAt ?? record.createdAt
+  return Math.min(dueAt, heardAt + heartbeatMs)
+}
+
+/** Whether a recorded call ends by something that is still to come. */
+export function callbackOf(visit: Visit, call: IssuedCall): 'none' | 'open' | 'overdue' {
+  if (call.wait !== null) return 'open'
+  if (call.tool.rules.callbackMs === null || (call.record?.dueAt ?? null) === null) return 'none'
+  const deadline = deadlineOf(visit, call) ?? 0
+  return visit.clock.now() < deadline ? 'open' : 'overdue'
+}
+
+/** The same for every replay: a child is one however often its parent asks for it. */
+export function childId(visit: Visit, call: IssuedCall): string {
+  const { namespace, runId, generation, visit: number } = visit.run
+  const id = attemptId(generation, number, call.key, 0)
+  return `child_${sha256(canonical([namespace, runId, id])).slice(0, 32)}`
+}
+
+function childName(visit: Visit, call: IssuedCall): string | null {
+  return call.tool.name === spawnTool ? childId(visit, call) : null
+}
+
+function childOf(visit: Visit, call: IssuedCall, graph: Graph): NewRun {
+  const { namespace, runId, generation, visit: number, traceId } = visit.run
+  const parent = { runId, attemptId: attemptId(generation, number, call.key, 0) }
+  const { input } = JSON.parse(call.inputJson) as { input: unknown }
+  const of = { namespace, runId: childId(visit, call), input, parent, traceId }
+  return newRun(visit.clock, graph, of)
+}

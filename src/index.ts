@@ -1,10 +1,12 @@
 // The public names, nothing else.
+export type { CallbackStatus } from './client/callbacks.ts'
 export type { ItemView } from './client/inbox.ts'
 export type { PinRequest } from './client/pin.ts'
 export type { Preview, PreviewAction, PreviewCall } from './client/preview.ts'
 export type { FailedCall, Fate, RetryRequest } from './client/retry.ts'
 export type { RunHandle, RunStatus } from './client/run.ts'
 export type { Scope, ScopeCallOptions } from './client/scope.ts'
+export type { SentSignal, SignalOptions } from './client/signal.ts'
 export type { Wish } from './client/stop.ts'
 export type {
   Answer,
@@ -12,10 +14,12 @@ export type {
   ApprovalRequest,
   Call,
   CallOptions,
+  ChildEnd,
   Context,
   DecisionMessage,
   NodeContext,
   Question,
+  ReceivedSignal,
   StepSpec,
 } from './model/context.ts'
 export type { DecideRequest } from './model/decide.ts'

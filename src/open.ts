@@ -1,6 +1,7 @@
 // Composes a Counterfoil from a store URL and the graphs it shall carry.
 import { openFiles } from './blob/files.ts'
 import { withBlobs } from './blob/with-blobs.ts'
+import { Callbacks } from './client/callbacks.ts'
 import { registerGraphs } from './client/graphs.ts'
 import { Inbox } from './client/inbox.ts'
 import { RunHandle } from './client/run.ts'
@@ -50,6 +51,8 @@ export interface OpenOptions {
 export interface Counterfoil {
   readonly store: Store
   readonly inbox: Inbox
+  /** What upstreams of asynchronous tools say, by the token of `call.defer()`. */
+  readonly callbacks: Callbacks
   /** Starts a run, or attaches to the one with this id, graph and input. */
   start<In, Out>(
     graph: Graph<In, Out>,
@@ -71,12 +74,12 @@ export async function open(options: OpenOptions): Promise<Counterfoil> {
   checkOptions(options)
   const store = await openStore(options, systemClock)
   try {
-    await registerGraphs(store, systemClock, options.namespace ?? 'default', graphs.values())
+    await registerGraphs(store, store.clock, options.namespace ?? 'default', graphs.values())
   } catch (error) {
     await store.close()
     throw error
   }
-  return compose(store, systemClock, graphs, options)
+  return compose(store, store.clock, graphs, options)
 }
 
 export async function openStore(options: OpenOptions, clock: Clock): Promise<Store> {
@@ -129,6 +132,7 @@ function compose(
   return {
     store,
     inbox: new Inbox(client),
+    callbacks: new Callbacks(client),
     start: async (graph, input, { runId = timeId(clock, 'run') } = {}) => {
       if (graph === undefined || graphs.get(graph?.id) !== (graph as Graph)) {
         const known = [...graphs.keys()].join(', ') || 'none'

@@ -1,9 +1,11 @@
 // A laboratory for one run: the real engine on the memory store under a virtual clock. A process is
 // one `execute`; it ends by itself, or is killed at a moment that the test chooses. What was
 // durable by then is all that the next one sees.
+import { Callbacks } from '../src/client/callbacks.ts'
 import { Inbox } from '../src/client/inbox.ts'
 import { type Preview, previewRun } from '../src/client/preview.ts'
 import { type FailedCall, failedCalls, type RetryRequest, retryRun } from '../src/client/retry.ts'
+import { sendSignal } from '../src/client/signal.ts'
 import { startRun } from '../src/client/start.ts'
 import { askFor, type Stopping, type Wish } from '../src/client/stop.ts'
 import { verifyLedger } from '../src/client/verify.ts'
@@ -80,7 +82,7 @@ export class Lab {
     const [claimed] = await this.store.claim({ workerId, graphs: [graph], countMax: 1 })
     if (claimed === undefined) return 'nothing to claim'
     const life = { dead: false }
-    const engine = this.engine(graph, life, options)
+    const engine = this.engine([graph], life, options)
     let over: string | null = null
     this.execution = execute(engine, claimed, { holds: options.holds ?? (() => true) })
     this.execution.done.then(
@@ -100,6 +102,57 @@ export class Lab {
       this.clock = new VirtualClock(this.clock.now() + 1_000, this.random)
     }
     return end === 'over' ? (over ?? 'left') : end
+  }
+
+  /**
+   * A worker's process: it wakes what is due, takes whatever can be claimed, and hears what has
+   * come, until nothing is left to do, or it is killed. The run has to be started before.
+   */
+  async serve(graphs: readonly Graph[], options: ProcessOptions = {}): Promise<string> {
+    const workerId = await this.register(options)
+    const life = { dead: false }
+    const engine = this.engine(graphs, life, options)
+    const running = new Set<Execution>()
+    let idle = false
+    const look = async () => {
+      if (life.dead) return
+      await this.store.wakeDue(100)
+      for (const run of await this.store.claim({ workerId, graphs, countMax: 100 })) {
+        const execution = execute(engine, run, { holds: options.holds ?? (() => true) })
+        running.add(execution)
+        const over = () => running.delete(execution)
+        execution.done.then(over, over)
+      }
+      for (const execution of running) {
+        await this.obeyOnce(execution)
+        if (execution.listens()) await execution.hear()
+      }
+      idle = running.size === 0
+      if (!idle) this.clock.after(10, look)
+    }
+    this.clock.after(0, look)
+    const killed = () => options.killWhen?.() ?? false
+    const end = await this.clock.run(() => idle, killed, 200_000)
+    if (end === 'crash') {
+      life.dead = true
+      this.clock = new VirtualClock(this.clock.now() + 1_000, this.random)
+    }
+    return end
+  }
+
+  async start(graph: Graph, input: unknown = null, runId = ref.runId): Promise<void> {
+    await startRun(this.store, this.clock, graph, input, { ...ref, runId })
+  }
+
+  signal(name: string, data?: unknown, id?: string) {
+    const options = id === undefined ? {} : { id }
+    return sendSignal({ store: this.store, clock: this.clock }, ref, name, data, options)
+  }
+
+  callbacks(graphs: readonly Graph[] = []): Callbacks {
+    const client = { namespace: ref.namespace, checkWorkers: async () => {} }
+    const known = new Map(graphs.map((graph) => [graph.id, graph]))
+    return new Callbacks({ ...client, store: this.store, clock: this.clock, graphs: known })
   }
 
   /** Lets time pass: late answers of calls whose visit is over arrive here. */
@@ -240,7 +293,11 @@ export class Lab {
     return workerId
   }
 
-  private engine(graph: Graph, life: { dead: boolean }, options: ProcessOptions): Engine {
+  private engine(
+    carried: readonly Graph[],
+    life: { dead: boolean },
+    options: ProcessOptions,
+  ): Engine {
     const { clock } = this
     const apply = async (batch: readonly Commit[]) => {
       if (life.dead) return new Promise<never>(() => {})
@@ -263,7 +320,7 @@ export class Lab {
         life.dead ? new Promise<never>(() => {}) : this.store.amend(...args),
     }
     const committer = new Committer(store, clock, { pureFlushMs: 10, onError: () => {} })
-    const graphs = new Map([[graph.id, graph]])
+    const graphs = new Map(carried.map((graph) => [graph.id, graph]))
     const limits = new RateLimits(clock)
     const { settleMs = 250, policy = null } = options
     return { store, clock, committer, graphs, settleMs, limits, policy }

@@ -39,6 +39,8 @@ export class IssuedCall {
   wait: WaitSpec | null = null
   /** When a wait or a callback is over; written with the intent. */
   dueAt: number | null = null
+  /** Others wait for the result of this one. */
+  shares = false
   /** When this visit dispatched it last. */
   dispatchedAt: number | null = null
   /** Not to be sent before a person has agreed. */

@@ -22,6 +22,8 @@ import { heartbeats } from './heartbeat.ts'
 import { hashToSend, Keys, mayBeUsed } from './keys.ts'
 import type { Slot } from './rate-limit.ts'
 import { attemptRow, intentRow, liveCall, usedGrant } from './rows.ts'
+import { rest } from './ruling.ts'
+import { findShared, share } from './share.ts'
 import { currentVisit, type Visit } from './visit.ts'
 
 export interface DispatchHooks {
@@ -44,6 +46,18 @@ export class Dispatch {
 
   /** A pure call: no intent, sent at once; its receipt follows when it is convenient. */
   pure(call: IssuedCall): void {
+    if (call.tool.rules.shareMs === null || call.tries > 0) return this.sendInLine(call)
+    const { visit } = this
+    const use = (result: Result | null) => {
+      if (visit.phase !== 'running') return share(visit, call, null)
+      if (result === null) return this.sendInLine(call)
+      visit.append({ events: [visit.event('call_shared', { tool: call.tool.name })] })
+      this.settlePure(call, result, null)
+    }
+    rest(visit, findShared(visit, call), use, () => this.sendInLine(call))
+  }
+
+  private sendInLine(call: IssuedCall): void {
     this.inLine(call, (slot) => {
       slot.sent()
       this.sendPure(call)
@@ -71,9 +85,11 @@ export class Dispatch {
     call.tries++
     this.run(call, liveCall(visit, call, call.tries, null), () => {}).then((end) => {
       visit.inflight--
-      if (end.outcome === 'landed') return this.settlePure(call, end.result, null)
-      const retry = end.outcome !== 'refused' && !triesSpent(call)
-      if (retry) return this.rest(call, () => this.pure(call))
+      const landed = end.outcome === 'landed' ? end.result : null
+      const spent = landed !== null || end.outcome === 'refused' || triesSpent(call)
+      if (spent) share(visit, call, landed)
+      if (landed) return this.settlePure(call, landed, null)
+      if (!spent) return this.rest(call, () => this.pure(call))
       const { failure } = certainEnd(end)
       this.settlePure(call, null, { ...failure, kind: 'failed' })
     })

@@ -251,7 +251,7 @@ const needsResult: Partial<Record<Outcome, string>> = {
   respond: 'the answer',
   edit: 'what is to be sent instead',
 }
-const takesNone: readonly Outcome[] = ['approve', 'reject', 'pin']
+const takesNone: readonly Outcome[] = ['approve', 'reject', 'pin', 'resume']
 
 function checkDecider(item: Item, { by }: DecideRequest): void {
   const deciders = item.body.approval?.deciders ?? null

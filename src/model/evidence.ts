@@ -74,6 +74,8 @@ export function applyEvidence(
     doubts.find((row) => row.state === 'open') ??
     doubts.find((row) => row.itemId === decision?.itemId)
   settleDoubt(changes, now, evidence, item, grant ? decision : undefined)
+  // A branch waits for the callback, whatever the others wait for.
+  if (from === 'upstream' && changes.run.state === undefined) wake(changes, now.run)
   return changes
 }
 
@@ -97,8 +99,8 @@ function settleDoubt(
     if (settles) wake(changes, now.run)
   } else {
     // The new holder may be about to park on this call: its park must not overlook what is known
-    // now. A run that waits for the callback is woken by it.
-    wake(changes, now.run)
+    // now.
+    changes.run = { arrive: true }
   }
 }
 

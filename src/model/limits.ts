@@ -86,7 +86,7 @@ export const beatMs = 1_000
 export const heardTimeoutMs = 24 * 3_600_000
 
 /** Claims of a run without progress before it is put before a person: its workers die of it. */
-export const claimsMax = 5
+export const claimsMax = 10
 
 /** Runs that one pass of the sweeper wakes, items it notes, and ended runs it takes from. */
 export const wakeBatchMax = 500

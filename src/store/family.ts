@@ -12,7 +12,7 @@ export function isEnd(run: Pick<Run, 'state'>, change: RunChange | undefined): b
 }
 
 /** By the run's own row; a writer who means another parent is refused. */
-export function parentOf(run: Run, said: Parent | undefined): Parent | null {
+export function parentOf(run: Run, said?: Parent): Parent | null {
   const { parentRunId: runId, parentAttemptId: attemptId } = run
   const parent = runId === null || attemptId === null ? null : { runId, attemptId }
   if (said === undefined) return parent

@@ -11,8 +11,9 @@ import type {
   Item,
   Run,
   RunRef,
+  Signal,
 } from '../../model/records.ts'
-import type { GraphRow, WorkerRow } from '../store.ts'
+import type { GraphRow, NewRun, Shared, WorkerRow } from '../store.ts'
 
 export interface RunData {
   run: Run
@@ -23,7 +24,16 @@ export interface RunData {
   evidence: Map<string, Evidence>
   items: Map<string, Item>
   decisions: Map<string, Decision>
+  /** In the order they came, with those that were taken. */
+  signals: Map<string, Signal>
   events: Event[]
+}
+
+/** A result, or the right to make it. */
+export interface Share {
+  readonly maker: string | null
+  readonly shared: Shared
+  readonly until: number
 }
 
 export interface Data {
@@ -31,7 +41,39 @@ export interface Data {
   readonly runs: Map<string, RunData>
   readonly workers: Map<string, WorkerRow>
   readonly graphs: Map<string, GraphRow>
+  readonly shares: Map<string, Share>
+  /** The group that a claim served last (fair.ts). */
+  served: string
   closed: boolean
+}
+
+export function openData(clock: Clock): Data {
+  return {
+    clock,
+    runs: new Map(),
+    workers: new Map(),
+    graphs: new Map(),
+    shares: new Map(),
+    served: '',
+    closed: false,
+  }
+}
+
+/** False if there is a run with this id: then nothing was made. */
+export function addRun(data: Data, { run, checkpoint, event }: NewRun): boolean {
+  if (data.runs.has(refKey(run))) return false
+  data.runs.set(refKey(run), {
+    run,
+    checkpoints: new Map(checkpoint ? [[checkpointKey(checkpoint), checkpoint]] : []),
+    records: new Map(),
+    attempts: new Map(),
+    evidence: new Map(),
+    items: new Map(),
+    decisions: new Map(),
+    signals: new Map(),
+    events: [event],
+  })
+  return true
 }
 
 export function refKey(ref: RunRef): string {

@@ -3,8 +3,9 @@
 import type { Clock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { type RunRef, sentHash } from '../../model/records.ts'
-import type { Amendment, Authority, LoadAt, Loaded, Store } from '../store.ts'
-import { checkpointKey, type Data, mustFind, refKey } from './data.ts'
+import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../store.ts'
+import { addRun, type Data, mustFind, openData, refKey } from './data.ts'
+import { backlog, listOverdue, wakeDue } from './due.ts'
 import { claim, renew, withExpiry } from './lease.ts'
 import {
   blobsInUse,
@@ -13,20 +14,17 @@ import {
   isOpenCall,
   listItems,
   listRuns,
+  listVersions,
   loadRun,
   paged,
   sealed,
 } from './read.ts'
+import { retain } from './retention.ts'
+import { putShare, takeShare } from './shares.ts'
 import { apply, commitOne } from './write.ts'
 
 export function openMemory({ clock }: { clock: Clock }): Store {
-  const data: Data = {
-    clock,
-    runs: new Map(),
-    workers: new Map(),
-    graphs: new Map(),
-    closed: false,
-  }
+  const data = openData(clock)
   const listeners = new Set<() => void>()
   const changed = <T>(value: T): T => {
     if (listeners.size > 0) clock.turn(() => listeners.forEach((listener) => void listener()))
@@ -34,24 +32,16 @@ export function openMemory({ clock }: { clock: Clock }): Store {
   }
   return {
     url: 'memory:',
+    clock,
+    local: true,
+    renewal: null,
     caveats: [
       'memory: nothing survives the end of this process: not runs, not receipts, not open doubts',
       'memory: other processes see nothing of it, so nobody can take a run over',
     ],
-    start: async ({ run, checkpoint, event }) => {
-      const old = data.runs.get(refKey(run))
-      if (old) return { created: false, run: old.run }
-      data.runs.set(refKey(run), {
-        run,
-        checkpoints: new Map(checkpoint ? [[checkpointKey(checkpoint), checkpoint]] : []),
-        records: new Map(),
-        attempts: new Map(),
-        evidence: new Map(),
-        items: new Map(),
-        decisions: new Map(),
-        events: [event],
-      })
-      return changed({ created: true, run })
+    start: async (made) => {
+      if (addRun(data, made)) return changed({ created: true, run: made.run })
+      return { created: false, run: mustFind(data, made.run).run }
     },
     load: async (ref, at) => {
       const of = data.runs.get(refKey(ref))
@@ -59,10 +49,12 @@ export function openMemory({ clock }: { clock: Clock }): Store {
     },
     commit: async (batch) => {
       const results = batch.map((commit) => commitOne(data, commit))
-      return batch.some((commit) => commit.changes.run?.state) ? changed(results) : results
+      const moves = ({ changes }: Commit) => changes.run?.state || changes.children?.length
+      return batch.some(moves) ? changed(results) : results
     },
     amend: async (ref, by, change, at) => changed(amend(data, ref, by, change, at)),
     ...leases(data, changed),
+    ...sweeps(data, changed),
     ...lists(data),
     ...lookups(data),
     moved: async () => null,
@@ -129,9 +121,29 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
   }
 }
 
+type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+
+function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
+  return {
+    wakeDue: async (countMax) => {
+      const pass = wakeDue(data, countMax)
+      return pass.woken > 0 ? changed(pass) : pass
+    },
+    listOverdue: async (countMax) => listOverdue(data, countMax),
+    retain: async (keep, countMax) => retain(data, keep, countMax),
+    backlog: async () => backlog(data),
+    takeShare: async (key, workerId, makeMs) => takeShare(data, key, workerId, makeMs),
+    putShare: async (key, workerId, shared, shareMs) =>
+      putShare(data, key, workerId, shared, shareMs),
+  }
+}
+
 type Lookups =
   | 'registerGraph'
   | 'keyInput'
+  | 'findAttempt'
+  | 'getSignal'
+  | 'listVersions'
   | 'openCalls'
   | 'blobsInUse'
   | 'rotateKey'
@@ -150,6 +162,16 @@ function lookups(data: Data): Pick<Store, Lookups> {
       const used = records.find((row) => row.tool === tool && row.idempotencyKey === key)
       return used === undefined ? null : sentHash(used)
     },
+    findAttempt: async (tokenHash) => {
+      for (const { run, attempts } of data.runs.values()) {
+        const found = [...attempts.values()].find((row) => row.tokenHash === tokenHash)
+        const { namespace, runId } = run
+        if (found) return { namespace, runId, attemptId: found.attemptId }
+      }
+      return null
+    },
+    getSignal: async (ref, signalId) => data.runs.get(refKey(ref))?.signals.get(signalId) ?? null,
+    listVersions: async (namespace) => listVersions(data, namespace),
     readOutput: async (run) => run.outputJson,
     openCalls: async (ref) =>
       [...(data.runs.get(refKey(ref))?.records.values() ?? [])].filter(isOpenCall),

@@ -1,6 +1,7 @@
 // Workers and their leases, on the monotonic clock of this process.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/records.ts'
+import { groupKey, inTurn } from '../fair.ts'
 import type { ClaimRequest, WorkerRow } from '../store.ts'
 import type { Data, RunData } from './data.ts'
 
@@ -24,19 +25,28 @@ export function claim(data: Data, request: ClaimRequest): Run[] {
     )
   }
   const carried = new Set(request.graphs.map((graph) => `${graph.name}@${graph.version}`))
-  const taken: Run[] = []
+  const groups = new Map<string, Candidate[]>()
   for (const of of data.runs.values()) {
-    if (taken.length >= request.countMax) break
-    if ((request.namespace ?? of.run.namespace) !== of.run.namespace) continue
-    if ((request.runId ?? of.run.runId) !== of.run.runId) continue
+    const { run } = of
+    if ((request.namespace ?? run.namespace) !== run.namespace) continue
+    if ((request.runId ?? run.runId) !== run.runId) continue
     const cause = claimable(data, of)
-    if (cause === null || !carried.has(`${of.run.graph}@${of.run.version}`)) continue
-    taken.push(take(data, of, request.workerId, cause))
+    if (cause === null || !carried.has(`${run.graph}@${run.version}`)) continue
+    const key = groupKey(run)
+    groups.set(key, [...(groups.get(key) ?? []), { of, cause }])
   }
-  return taken
+  const queues = [...groups].map(([key, rows]) => ({ key, rows }))
+  const { taken, last } = inTurn(queues, data.served, request.countMax)
+  data.served = last
+  return taken.map(({ of, cause }) => take(data, of, request.workerId, cause))
 }
 
-function claimable(data: Data, { run }: RunData): string | null {
+interface Candidate {
+  of: RunData
+  cause: string
+}
+
+export function claimable(data: Data, { run }: RunData): string | null {
   if (run.state === 'pending') return 'pending'
   if (run.state !== 'running' || run.workerId === null) return null
   const holder = data.workers.get(run.workerId)

@@ -2,7 +2,8 @@
 import { CounterfoilError } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
 import { type CallRecord, type Checkpoint, visitOfAttempt } from '../../model/records.ts'
-import type { ItemFilter, LoadAt, Loaded, Page, RunFilter, Sealed } from '../store.ts'
+import type { RunState } from '../../model/run-state.ts'
+import type { ItemFilter, LoadAt, Loaded, Page, RunFilter, Sealed, VersionRow } from '../store.ts'
 import { checkpointKey, type Data, type RunData } from './data.ts'
 
 export function sealed<T extends object>(row: T): Sealed<T> {
@@ -67,6 +68,7 @@ export function loadRun(data: Data, of: RunData, at?: LoadAt): Loaded {
       .map(sealed),
     items: [...of.items.values()].filter(here),
     decisions: [...of.decisions.values()].filter(here).map(sealed),
+    signals: [...of.signals.values()].filter((row) => row.usedBy === null).map(sealed),
     unresolved: all.filter((row) => row.unresolved),
     deaths,
   }
@@ -80,10 +82,30 @@ export function listRuns(data: Data, filter: RunFilter) {
       (run) =>
         run.namespace === filter.namespace &&
         (filter.state === undefined || run.state === filter.state) &&
-        (filter.graph === undefined || run.graph === filter.graph),
+        (filter.graph === undefined || run.graph === filter.graph) &&
+        (filter.parentRunId === undefined || run.parentRunId === filter.parentRunId),
     ),
     filter,
   )
+}
+
+export function listVersions(data: Data, namespace: string): VersionRow[] {
+  const rows = new Map<string, VersionRow & { states: Partial<Record<RunState, number>> }>()
+  const rowOf = (graph: string, version: string, registeredAt: number | null) => {
+    const id = `${graph}@${version}`
+    const row = rows.get(id) ?? { graph, version, registeredAt, states: {} }
+    rows.set(id, row)
+    return row
+  }
+  for (const row of data.graphs.values()) {
+    if (row.namespace === namespace) rowOf(row.name, row.version, row.registeredAt)
+  }
+  for (const { run } of data.runs.values()) {
+    if (run.namespace !== namespace) continue
+    const { states } = rowOf(run.graph, run.version, null)
+    states[run.state] = (states[run.state] ?? 0) + 1
+  }
+  return [...rows.values()]
 }
 
 export function listItems(data: Data, filter: ItemFilter) {

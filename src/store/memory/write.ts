@@ -1,9 +1,12 @@
 // Applies changes. Everything is checked before anything is written, so a refusal leaves no half.
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Attempt, CallRecord, Decision, Evidence } from '../../model/records.ts'
+import type { Attempt, CallRecord, Decision, Evidence, Run, Signal } from '../../model/records.ts'
+import { isEnded } from '../../model/run-state.ts'
+import { isEnd, parentOf, toldOfCancel, toldOfEnd } from '../family.ts'
 import { applyRunChange, checkChanges } from '../policy.ts'
-import type { Authority, Changes, Commit, CommitResult } from '../store.ts'
-import { checkpointKey, type Data, type RunData, recordKey, refKey } from './data.ts'
+import { checkNotSwept } from '../retention.ts'
+import type { Authority, Changes, Commit, CommitResult, Parent, RunChange } from '../store.ts'
+import { addRun, checkpointKey, type Data, type RunData, recordKey, refKey } from './data.ts'
 
 export function commitOne(data: Data, commit: Commit): CommitResult {
   const of = data.runs.get(refKey(commit))
@@ -14,23 +17,58 @@ export function commitOne(data: Data, commit: Commit): CommitResult {
   if (run.commitId === commit.commitId) return 'done'
   if (run.workerId !== commit.workerId) return 'stale_fence'
   if (commit.arrivalsSeen !== undefined && commit.arrivalsSeen !== run.arrivals) return 'arrived'
-  apply(data, of, 'holder', commit.changes)
+  apply(data, of, 'holder', commit.changes, commit.parent)
   of.run = { ...of.run, commitId: commit.commitId }
   return 'done'
 }
 
-export function apply(data: Data, of: RunData, by: Authority | 'holder', changes: Changes): void {
-  checkChanges(of.run, by, changes)
+export function apply(
+  data: Data,
+  of: RunData,
+  by: Authority | 'holder',
+  changes: Changes,
+  said?: Parent,
+): void {
+  const { run } = of
+  checkNotSwept(run)
+  checkChanges(run, by, changes)
+  const parent = isEnd(run, changes.run) ? parentOf(run, said) : null
   checkImmutable(of, changes)
+  put(data, of, changes)
+  for (const child of changes.children ?? []) addRun(data, child)
+  if (parent) tellParent(data, run, parent, changes.run ?? {})
+  if (changes.run?.state === 'cancelled') tellChildren(data, run)
+}
+
+/** Unasked: for what policy has agreed to, or the store itself does. */
+export function put(data: Data, of: RunData, changes: Changes): void {
   for (const row of changes.records ?? []) of.records.set(recordKey(row), row)
   for (const row of changes.attempts ?? []) of.attempts.set(row.attemptId, row)
   for (const row of changes.evidence ?? []) of.evidence.set(row.attemptId, row)
   for (const row of changes.items ?? []) of.items.set(row.itemId, row)
   for (const row of changes.decisions ?? []) of.decisions.set(row.decisionId, row)
+  for (const row of changes.signals ?? []) of.signals.set(row.signalId, row)
   of.events.push(...(changes.events ?? []))
   for (const row of changes.checkpoints ?? []) of.checkpoints.set(checkpointKey(row), row)
   of.run = applyRunChange(of.run, changes, data.clock.now())
   if (changes.run?.rewind) dropLater(of)
+}
+
+function tellParent(data: Data, child: Run, parent: Parent, change: RunChange): void {
+  const of = data.runs.get(refKey({ namespace: child.namespace, runId: parent.runId }))
+  if (of === undefined || of.run.swept === 'all') return
+  const now = data.clock.now()
+  const { evidence, changes } = toldOfEnd(of.run, child, parent.attemptId, change, now)
+  const known = of.evidence.has(evidence.attemptId)
+  put(data, of, known ? changes : { ...changes, evidence: [evidence] })
+}
+
+function tellChildren(data: Data, parent: Run): void {
+  for (const of of data.runs.values()) {
+    const { run } = of
+    if (run.namespace !== parent.namespace || run.parentRunId !== parent.runId) continue
+    if (!isEnded(run.state)) put(data, of, toldOfCancel(run, parent.runId, data.clock.now()))
+  }
 }
 
 function dropLater({ run, checkpoints }: RunData): void {
@@ -60,16 +98,31 @@ function checkImmutable(of: RunData, changes: Changes): void {
     const old = of.evidence.get(row.attemptId)
     if (old && !laterEvidence(old, row)) throw immutable(`evidence on ${row.attemptId}`)
   }
+  for (const row of changes.signals ?? []) {
+    const old = of.signals.get(row.signalId)
+    const may = row.usedBy === null ? old === undefined : old && isTaking(old, row)
+    if (!may) throw immutable(`signal ${row.signalId}`)
+  }
 }
 
 function settled(record: CallRecord): boolean {
   return record.status === 'committed' || record.status === 'failed'
 }
 
+/** It ends once and is given its token once; it can be heard of at any time. */
 function sameAttempt(old: Attempt, next: Attempt): boolean {
-  if (old.endedAt !== null) return JSON.stringify(old) === JSON.stringify(next)
-  const open = { ...next, endedAt: null, outcome: null }
-  return JSON.stringify(old) === JSON.stringify(open)
+  const moves = ['tokenHash', 'endedAt', 'outcome'] as const
+  const still = moves.every((key) => old[key] === null || old[key] === next[key])
+  const open = { tokenHash: null, endedAt: null, outcome: null, beatAt: null, beatJson: null }
+  const bare = (row: Attempt) => JSON.stringify({ ...row, ...open })
+  return still && bare(old) === bare(next)
+}
+
+/** What a signal says stays as it is; it is taken once. */
+function isTaking(old: Signal, next: Signal): boolean {
+  if (old.usedBy !== null && old.usedBy !== next.usedBy) return false
+  const bare = (row: Signal) => JSON.stringify({ ...row, usedBy: null })
+  return bare(old) === bare(next)
 }
 
 function laterDecision(old: Decision, next: Decision): boolean {

@@ -3,17 +3,22 @@
 // is recognised by its id. I10 a park that overlooked an arrival writes nothing.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/records.ts'
+import { isEnd, parentOf } from '../family.ts'
 import { checkChanges } from '../policy.ts'
+import { checkNotSwept } from '../retention.ts'
 import type {
   Amendment,
   Authority,
+  Changes,
   Commit,
   CommitResult,
   LoadAt,
   Loaded,
   NewRun,
+  Parent,
 } from '../store.ts'
 import type { Connection } from './connection.ts'
+import { tellChildren, tellParent } from './family.ts'
 import { deathsOf, type HeldRun, loadRows, selectHeld, selectRun } from './read.ts'
 import { applyRows, changeRun, insertRun, touchRun } from './write.ts'
 
@@ -21,9 +26,7 @@ export function start(c: Connection, made: NewRun): { created: boolean; run: Run
   return c.write(() => {
     const old = selectRun(c, made.run)
     if (old) return { created: false, run: old }
-    insertRun(c, made.run)
-    const checkpoints = made.checkpoint === null ? [] : [made.checkpoint]
-    applyRows(c, { checkpoints, events: [made.event] })
+    insertRun(c, made)
     return { created: true, run: made.run }
   })
 }
@@ -41,23 +44,39 @@ export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] 
       const held = selectHeld(c, one)
       const answer = judge(held, one)
       if (held === null || answer !== 'write') return answer as CommitResult
+      // Most commits of a call leave the run as it is: they need neither its whole row nor to
+      // rewrite it.
+      const run = one.changes.run === undefined ? null : selectRun(c, one)
+      let parent: Parent | null
       try {
         checkChanges(held, 'holder', one.changes)
+        parent = run && isEnd(run, one.changes.run) ? parentOf(run, one.parent) : null
       } catch (error) {
         refusals.push(error)
         return 'stale_fence'
       }
       applyRows(c, one.changes)
-      // Most commits of a call leave the run as it is: they need neither its whole row nor to
-      // rewrite it.
-      const run = one.changes.run === undefined ? null : selectRun(c, one)
       if (run === null) touchRun(c, one, one.commitId)
-      else changeRun(c, run, one.changes, one.commitId)
+      else write(c, run, one.changes, one.commitId, parent)
+      for (const child of one.changes.children ?? []) insertRun(c, child)
       return 'done'
     }),
   )
   if (refusals.length > 0) throw refusals[0]
   return results
+}
+
+/** The run's own row, and what its end means for its parent and its children. */
+function write(
+  c: Connection,
+  run: Run,
+  changes: Changes,
+  commitId: string | null,
+  parent: Parent | null,
+): void {
+  changeRun(c, run, changes, commitId)
+  if (parent) tellParent(c, run, parent, changes.run ?? {})
+  if (changes.run?.state === 'cancelled') tellChildren(c, run)
 }
 
 function judge(run: HeldRun | null, one: Commit): CommitResult | 'write' {
@@ -84,9 +103,11 @@ export function amend<T>(
     const amendment = change(now)
     const { changes } = amendment
     if (changes !== null) {
-      checkChanges(now.run, by, changes)
+      const { run } = now
+      checkNotSwept(run)
+      checkChanges(run, by, changes)
       applyRows(c, changes)
-      changeRun(c, now.run, changes, now.run.commitId)
+      write(c, run, changes, run.commitId, isEnd(run, changes.run) ? parentOf(run) : null)
     }
     return amendment
   })

@@ -13,6 +13,8 @@ export class Connection {
   readonly clock: Clock
   readonly bootId: string
   readonly sealer: Sealer
+  /** The group that a claim served last (fair.ts): each process goes round by itself. */
+  served = ''
   private readonly prepared = new Map<string, Statement>()
 
   constructor(db: Database.Database, path: string, clock: Clock, bootId: string, sealer: Sealer) {

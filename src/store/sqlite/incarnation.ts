@@ -22,7 +22,7 @@ export function incarnationOf(path: string): string {
 const recordedIncarnation = "select value from meta where name = 'incarnation'"
 
 /** Null, or a sentence for people. */
-export function movedSince(c: Connection): string | null {
+export function movedSince(c: Pick<Connection, 'path' | 'sql'>): string | null {
   const recorded = c.sql(recordedIncarnation).get()?.[0] as string | undefined
   const present = stateOf(c.path)
   if (recorded !== undefined && present !== null && same(recorded, present)) return null

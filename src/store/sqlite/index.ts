@@ -1,16 +1,22 @@
 // The SQLite store: the default, embedded. One connection, on the main thread; a thread hop was
 // measured 1.6 times slower.
+import { systemClock } from '../../clock.ts'
 import type { RunRef } from '../../model/records.ts'
-import type { LoadAt, Store } from '../store.ts'
+import type { LoadAt, Renewal, Store } from '../store.ts'
+import { claim } from './claim.ts'
 import { amend, commit, start } from './commit.ts'
 import type { Connection } from './connection.ts'
+import * as due from './due.ts'
 import { adopt, movedSince } from './incarnation.ts'
 import * as lease from './lease.ts'
 import * as list from './list.ts'
 import * as lookup from './lookup.ts'
 import { openConnection, type SqliteOptions } from './open.ts'
 import { deathsOf, loadRows, selectChain, selectRun } from './read.ts'
+import type { RenewerData } from './renewer.ts'
+import { createRetention } from './retention.ts'
 import { rotateKey } from './rotate.ts'
+import { putShare, takeShare } from './shares.ts'
 
 export type { SqliteOptions } from './open.ts'
 
@@ -20,6 +26,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const changed = announcer(c, listeners)
   return {
     url: `sqlite:${c.path}`,
+    clock: c.clock,
+    local: true,
+    renewal: renewalOf(c),
     caveats: [],
     start: async (made) => {
       const result = start(c, made)
@@ -29,7 +38,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     load: async (ref, at) => load(c, ref, at),
     commit: async (batch) => {
       const results = commit(c, batch)
-      if (batch.some((one) => one.changes.run?.state !== undefined)) changed()
+      if (batch.some(({ changes }) => changes.run?.state || changes.children?.length)) changed()
       return results
     },
     amend: async (ref, by, change, at) => {
@@ -38,6 +47,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return value
     },
     ...leases(c, changed),
+    ...sweeps(c, changed),
     ...lists(c),
     ...lookups(c),
     moved: async () => c.plain(() => movedSince(c)),
@@ -82,7 +92,7 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
   return {
     register: async (worker, leaseMs) => lease.registerWorker(c, worker, leaseMs),
     renew: async (workerId, leaseMs) => lease.renewWorker(c, workerId, leaseMs),
-    claim: async (request) => lease.claim(c, request),
+    claim: async (request) => claim(c, request),
     stopWorker: async (workerId, ended) => {
       lease.stopWorker(c, workerId, ended)
       changed()
@@ -96,9 +106,39 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
   }
 }
 
+type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+
+function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
+  return {
+    wakeDue: async (countMax) => {
+      const pass = due.wakeDue(c, countMax)
+      if (pass.woken > 0) changed()
+      return pass
+    },
+    listOverdue: async (countMax) => c.plain(() => due.listOverdue(c, countMax)),
+    retain: createRetention(c),
+    backlog: async () => c.read(() => due.backlog(c)),
+    takeShare: async (key, workerId, makeMs) => takeShare(c, key, workerId, makeMs),
+    putShare: async (key, workerId, shared, shareMs) => putShare(c, key, workerId, shared, shareMs),
+  }
+}
+
+/**
+ * Null when run from its sources, where a thread could not load it, and where the clock is not the
+ * machine's, which the thread would count on.
+ */
+function renewalOf({ path, clock }: Connection): Renewal | null {
+  if (import.meta.url.endsWith('.ts') || clock !== systemClock) return null
+  const data: RenewerData = { path }
+  return { module: new URL('./renewer.js', import.meta.url).href, data }
+}
+
 type Lookups =
   | 'registerGraph'
   | 'keyInput'
+  | 'findAttempt'
+  | 'getSignal'
+  | 'listVersions'
   | 'openCalls'
   | 'blobsInUse'
   | 'rotateKey'
@@ -108,6 +148,9 @@ function lookups(c: Connection): Pick<Store, Lookups> {
   return {
     registerGraph: async (row) => lookup.registerGraph(c, row),
     keyInput: async (ref, tool, key) => c.plain(() => lookup.keyInput(c, ref, tool, key)),
+    findAttempt: async (tokenHash) => c.plain(() => lookup.findAttempt(c, tokenHash)),
+    getSignal: async (ref, signalId) => c.plain(() => lookup.getSignal(c, ref, signalId)),
+    listVersions: async (namespace) => c.read(() => lookup.listVersions(c, namespace)),
     readOutput: async (run) => run.outputJson,
     openCalls: async (ref) => c.plain(() => lookup.openCalls(c, ref)),
     blobsInUse: async (digests) => c.plain(() => lookup.blobsInUse(c, digests)),

@@ -34,6 +34,7 @@ export function listRuns(c: Connection, filter: RunFilter): Page<Run> {
     'namespace = ?': filter.namespace,
     'state = ?': filter.state,
     'graph = ?': filter.graph,
+    'parent_run_id = ?': filter.parentRunId,
   })
   const [from, order] = filter.newestFirst ? ['(? < 0 or rowid < ?)', 'desc'] : ['rowid > ?', 'asc']
   const sql = `select ${tables.runs.columns}, rowid from runs

@@ -1,8 +1,10 @@
 // Questions that the engine and the open store ask besides a run's own rows.
 import { sha256 } from '../../model/canonical.ts'
-import type { RunRef } from '../../model/records.ts'
-import type { GraphRow, OpenCall } from '../store.ts'
+import type { RunRef, Signal } from '../../model/records.ts'
+import type { RunState } from '../../model/run-state.ts'
+import type { GraphRow, OpenCall, VersionRow } from '../store.ts'
 import type { Connection } from './connection.ts'
+import * as tables from './tables.ts'
 
 const graphById = `select fingerprint, content_json, registered_at from graphs
   where namespace = ? and name = ? and version = ?`
@@ -75,4 +77,48 @@ export function blobsInUse(c: Connection, digests: readonly string[]): Set<strin
     if (refers) used.add(digest)
   }
   return used
+}
+
+// By the primary key of the run, so that a token of a run that was taken leads nowhere.
+const attemptOfToken = `select a.namespace, a.workflow_id, a.attempt_id from tool_call_attempts a
+  join runs r on r.namespace = a.namespace and r.run_id = a.workflow_id
+  where a.token_hash = ? and r.swept is not 'all' limit 1`
+
+export function findAttempt(
+  c: Connection,
+  tokenHash: string,
+): (RunRef & { attemptId: string }) | null {
+  const row = c.sql(attemptOfToken).get(tokenHash)
+  if (row === undefined) return null
+  const [namespace, runId, attemptId] = row as [string, string, string]
+  return { namespace, runId, attemptId }
+}
+
+const signalById = `select ${tables.signals.columns} from signals
+  where namespace = ? and run_id = ? and signal_id = ?`
+
+export function getSignal(c: Connection, ref: RunRef, signalId: string): Signal | null {
+  const row = c.sql(signalById).get(ref.namespace, ref.runId, signalId)
+  return row === undefined ? null : tables.signals.decode(row)
+}
+
+const versionsKnown = 'select name, version, registered_at from graphs where namespace = ?'
+const runsByVersion = `select graph, version, state, count(*) from runs where namespace = ?
+  group by graph, version, state`
+
+/** Within one transaction. It counts all runs of the namespace: for people, not for every turn. */
+export function listVersions(c: Connection, namespace: string): VersionRow[] {
+  const rows = new Map<string, VersionRow & { states: Partial<Record<RunState, number>> }>()
+  for (const row of c.sql(versionsKnown).all(namespace)) {
+    const [graph, version, registeredAt] = row as [string, string, number]
+    rows.set(`${graph}@${version}`, { graph, version, registeredAt, states: {} })
+  }
+  for (const row of c.sql(runsByVersion).all(namespace)) {
+    const [graph, version, state, count] = row as [string, string, RunState, number]
+    const id = `${graph}@${version}`
+    const known = rows.get(id) ?? { graph, version, registeredAt: null, states: {} }
+    known.states[state] = count
+    rows.set(id, known)
+  }
+  return [...rows.values()]
 }

@@ -2,7 +2,14 @@
 
 import type { Attempt, Checkpoint, Run, RunRef } from '../../model/records.ts'
 import { isOtherBoot } from '../boot.ts'
-import { attemptText, decisionText, evidenceText, recordText } from '../seal.ts'
+import {
+  attemptText,
+  decisionText,
+  evidenceText,
+  isSigned,
+  recordText,
+  signalText,
+} from '../seal.ts'
 import type { LoadAt, Loaded, Sealed } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Table } from './tables.ts'
@@ -48,12 +55,12 @@ export function decodeSealed<T extends object>(
   })
 }
 
-/** Of an attempt that has not ended nothing is claimed, so there is nothing to forge. */
+/** An attempt that has neither an end nor a token claims nothing: there is nothing to forge. */
 export function decodeAttempts(c: Connection, rows: readonly unknown[][]): Sealed<Attempt>[] {
   return rows.map((values) => {
     const row = tables.attempts.decode(values)
     const mac = values[tables.attempts.columnList.length] as string
-    return { ...row, verifies: row.endedAt === null || c.sealer.verifies(mac, attemptText(row)) }
+    return { ...row, verifies: !isSigned(row) || c.sealer.verifies(mac, attemptText(row)) }
   })
 }
 
@@ -99,6 +106,9 @@ const ofVisit = 'where namespace = ? and run_id = ? and generation = ? and visit
 const itemsOfVisit = `select ${tables.items.columns} from inbox_items ${ofVisit} order by rowid`
 const decisionsOfVisit = `select ${tables.decisions.columns}, mac from decisions ${ofVisit}
   order by rowid`
+
+const signalsOfRun = `select ${tables.signals.columns}, mac from signals
+  where namespace = ? and run_id = ? and used_by is null order by rowid`
 
 const chainOfVisit = `select ${tables.checkpoints.columns} from checkpoints
   where namespace = @namespace and run_id = @runId and generation = @generation
@@ -159,6 +169,7 @@ export function loadRows(c: Connection, ref: RunRef, at?: LoadAt): LoadedRows | 
       decisionText,
       c.sql(decisionsOfVisit).all(...here),
     ),
+    signals: decodeSealed(c, tables.signals, signalText, c.sql(signalsOfRun).all(namespace, runId)),
     unresolved: c
       .sql(unresolvedOfRun)
       .all(namespace, runId)

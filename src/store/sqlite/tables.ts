@@ -10,6 +10,7 @@ import type {
   Evidence,
   Item,
   Run,
+  Signal,
 } from '../../model/records.ts'
 
 export type SqlValue = string | number | null
@@ -103,6 +104,11 @@ export const runs = table<Run>('runs', {
   claims: 'claims',
   commitId: 'commit_id',
   traceId: 'trace_id',
+  parentRunId: 'parent_run_id',
+  parentAttemptId: 'parent_attempt_id',
+  wakeAt: 'wake_at',
+  endedAt: 'ended_at',
+  swept: 'swept',
   createdAt: 'created_at',
   updatedAt: 'updated_at',
 })
@@ -136,6 +142,7 @@ export const records = table<CallRecord>('tool_call_results', {
   replayClass: 'replay_class',
   idempotencyKey: 'idempotency_key',
   expiresAt: 'expires_at',
+  dueAt: 'due_at',
   status: 'status',
   seq: 'seq',
   after: 'after_seq',
@@ -164,6 +171,9 @@ export const attempts = table<Attempt>('tool_call_attempts', {
   outlives: flag('outlives'),
   quietMs: 'quiet_ms',
   dispatchedAt: 'dispatched_at',
+  tokenHash: 'token_hash',
+  beatAt: 'beat_at',
+  beatJson: 'beat_json',
   endedAt: 'ended_at',
   outcome: 'outcome',
 })
@@ -181,6 +191,16 @@ export const evidence = table<Evidence>('call_evidence', {
   seq: 'seq',
 })
 
+export const signals = table<Signal>('signals', {
+  namespace: 'namespace',
+  runId: 'run_id',
+  signalId: 'signal_id',
+  name: 'name',
+  dataJson: 'data_json',
+  at: 'at',
+  usedBy: 'used_by',
+})
+
 const itemRows = table<Item>('inbox_items', {
   namespace: 'namespace',
   runId: 'run_id',
@@ -194,6 +214,7 @@ const itemRows = table<Item>('inbox_items', {
   generation: 'generation',
   visit: 'visit',
   dueAt: 'due_at',
+  overdueAt: 'overdue_at',
   body: json('body_json'),
   createdAt: 'created_at',
   closedAt: 'closed_at',

@@ -1,7 +1,8 @@
 // Writes rows, inside a transaction that someone else began, after policy.ts has agreed.
-import type { CallRecord, Run, RunRef } from '../../model/records.ts'
+import type { CallRecord, Evidence, Run, RunRef, Signal } from '../../model/records.ts'
 import { applyRunChange } from '../policy.ts'
-import type { Changes } from '../store.ts'
+import { isSigned } from '../seal.ts'
+import type { Changes, NewRun } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import type { SqlValue, Table } from './tables.ts'
@@ -56,17 +57,20 @@ const addEvent = insert(tables.events)
 const putCheckpoint = upsert(tables.checkpoints, {
   key: ['namespace', 'run_id', 'generation', 'visit'],
 })
-const addRun = insert(tables.runs)
+const addRun = `${insert(tables.runs)} on conflict (namespace, run_id) do nothing`
 
-export function insertRun(c: Connection, run: Run): void {
-  c.sql(addRun).run(...tables.runs.encode(run))
+/** False if there is a run with this id: then nothing was made. */
+export function insertRun(c: Connection, { run, checkpoint, event }: NewRun): boolean {
+  if (c.sql(addRun).run(...tables.runs.encode(run)).changes === 0) return false
+  applyRows(c, { checkpoints: checkpoint === null ? [] : [checkpoint], events: [event] })
+  return true
 }
 
 export function applyRows(c: Connection, changes: Changes): void {
   const { sealer } = c
   for (const row of changes.records ?? []) writeRecord(c, row, sealer.record(row))
   for (const row of changes.attempts ?? []) {
-    const mac = row.endedAt === null ? null : sealer.attempt(row)
+    const mac = isSigned(row) ? sealer.attempt(row) : null
     put(c, putAttempt, [...tables.attempts.encode(row), mac])
   }
   for (const row of changes.evidence ?? []) {
@@ -76,10 +80,32 @@ export function applyRows(c: Connection, changes: Changes): void {
   for (const row of changes.decisions ?? []) {
     put(c, putDecision, [...tables.decisions.encode(row), sealer.decision(row)])
   }
+  for (const row of changes.signals ?? []) writeSignal(c, row)
   for (const row of changes.events ?? []) c.sql(addEvent).run(...tables.events.encode(row))
   for (const row of changes.checkpoints ?? []) {
     c.sql(putCheckpoint).run(...tables.checkpoints.encode(row))
   }
+}
+
+const addSignal = insert(tables.signals, ['mac'])
+const takeSignal = `update signals set used_by = ?, mac = ?
+  where namespace = ? and run_id = ? and signal_id = ? and name = ? and data_json is ? and at = ?
+    and (used_by is null or used_by = ?)`
+
+/** Sent once, by a client; taken once, by the run, as what it was sent. */
+function writeSignal(c: Connection, row: Signal): void {
+  const { namespace, runId, signalId, name, dataJson, at, usedBy } = row
+  const mac = c.sealer.signal(row)
+  if (usedBy === null) c.sql(addSignal).run(...tables.signals.encode(row), mac)
+  else put(c, takeSignal, [usedBy, mac, namespace, runId, signalId, name, dataJson, at, usedBy])
+}
+
+const addNews = `${insert(tables.evidence, ['mac'])}
+  on conflict (namespace, workflow_id, attempt_id) do nothing`
+
+/** What was said first about an attempt stays. */
+export function writeNews(c: Connection, row: Evidence): void {
+  c.sql(addNews).run(...tables.evidence.encode(row), c.sealer.evidence(row))
 }
 
 const addRecord = insert(tables.records, ['mac'])
@@ -135,7 +161,7 @@ function put(c: Connection, sql: string, values: SqlValue[]): void {
 
 const place = ['version', 'state', 'node', 'generation', 'visit', 'fence', 'workerId'] as const
 const ends = ['outputJson', 'outputDigest', 'errorJson', 'waitingFor'] as const
-const rare = [...place, ...ends, 'reached', 'stop'] as const
+const rare = [...place, ...ends, 'reached', 'stop', 'wakeAt', 'endedAt', 'swept'] as const
 
 const stamp = 'update runs set commit_id = ?, updated_at = ? where namespace = ? and run_id = ?'
 
@@ -145,10 +171,11 @@ export function touchRun(c: Connection, ref: RunRef, commitId: string): void {
 
 const touch = `update runs set arrivals = ?, claims = ?, commit_id = ?, updated_at = ?
   where namespace = ? and run_id = ?`
-const rewrite = `update runs set ${tables.runs.columnList
-  .slice(2)
-  .map((column) => `${column} = ?`)
-  .join(', ')}
+// What never changes is left out: an index over it would be written again for nothing.
+const fixedOfRun = 'namespace run_id graph input_hash trace_id parent_run_id parent_attempt_id'
+const fixed = [...fixedOfRun.split(' '), 'created_at']
+const moving = tables.runs.columnList.flatMap((column, i) => (fixed.includes(column) ? [] : [i]))
+const rewrite = `update runs set ${moving.map((i) => `${tables.runs.columnList[i]} = ?`).join(', ')}
   where namespace = ? and run_id = ?`
 
 /** The run row after `changes`; most commits leave what is indexed as it is, and only touch it. */
@@ -173,6 +200,7 @@ export function putRun(c: Connection, run: Run, next: Run): void {
   if (rare.every((key) => run[key] === next[key])) {
     c.sql(touch).run(next.arrivals, next.claims, next.commitId, next.updatedAt, namespace, runId)
   } else {
-    c.sql(rewrite).run(...tables.runs.encode(next).slice(2), namespace, runId)
+    const values = tables.runs.encode(next)
+    c.sql(rewrite).run(...moving.map((i) => values[i]), namespace, runId)
   }
 }

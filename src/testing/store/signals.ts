@@ -1,4 +1,13 @@
-import { type Bench, newRun, record, ref, type Subject, settled, signal } from './fixtures.ts'
+import {
+  type Bench,
+  event,
+  newRun,
+  record,
+  ref,
+  type Subject,
+  settled,
+  signal,
+} from './fixtures.ts'
 
 const sealed = (rows: readonly object[]) => rows.map((row) => ({ ...row, verifies: true }))
 const send = (s: Subject, ...signals: ReturnType<typeof signal>[]) =>
@@ -33,14 +42,41 @@ function sending({ on, expect }: Bench): void {
     expect(elsewhere?.signals).toEqual(sealed([signal()]))
   })
 
-  on('D5 the same id again is no second signal, also once it was taken', async (s) => {
+  on('D5 the same id again is refused whole, also once it was taken', async (s) => {
     const run = await s.held()
     await send(s, signal())
-    await send(s, signal('s1', { at: 9_000, dataJson: '{"n":2}' }))
+    const again = (more: object) =>
+      s.amend(run, { signals: [signal('s1', more)], run: { arrive: true }, events: [event('x')] })
+    const final = { code: 'ROW_IMMUTABLE', retryable: false }
+    for (const more of [{}, { at: 9_000 }, { dataJson: '{"n":2}' }]) {
+      await expect(again(more)).rejects.toMatchObject(final)
+    }
     expect(await waiting(s)).toEqual(sealed([signal()]))
     await s.commit(run, { signals: [signal('s1', { usedBy: 'a1' })] })
-    await send(s, signal('s1', { at: 9_000 }))
+    await expect(again({})).rejects.toMatchObject(final)
     expect(await waiting(s)).toEqual([])
+    expect((await s.store.getRun(run))?.arrivals).toBe(1)
+    expect((await s.events(run)).some((row) => row.kind === 'x')).toBe(false)
+  })
+
+  on('D5 sent by many at once, one is there and the others are refused', async (s) => {
+    await s.store.start(newRun())
+    const all = [1, 2, 3].map((n) => send(s, signal('s1', { dataJson: `${n}` })))
+    const ends = await Promise.allSettled(all)
+    expect(ends.filter((end) => end.status === 'fulfilled').length).toBe(1)
+    expect((await waiting(s)).length).toBe(1)
+    expect((await s.store.getRun(ref()))?.arrivals).toBe(1)
+  })
+
+  on('D5 one is found by its id, taken or not', async (s) => {
+    const run = await s.held()
+    await send(s, signal(), signal('s2'))
+    await s.commit(run, { signals: [signal('s2', { usedBy: 'a1' })] })
+    expect(await s.store.getSignal(ref(), 's1')).toEqual(signal())
+    expect(await s.store.getSignal(ref(), 's2')).toEqual(signal('s2', { usedBy: 'a1' }))
+    expect(await s.store.getSignal(ref(), 's3')).toBe(null)
+    expect(await s.store.getSignal(ref('nobody'), 's1')).toBe(null)
+    expect(await s.store.getSignal({ ...ref(), namespace: 'other' }, 's1')).toBe(null)
   })
 
   on('D5 one id in two runs is two signals', async (s) => {

@@ -21,7 +21,7 @@
 --
 -- Times are milliseconds of `now_ms()`, the clock of this server. Ids compare by their bytes, so
 -- that one range holds what begins alike. `id` columns give the order of making. Texts that a MAC
--- or a digest covers stay text; 006_views.sql shows them as jsonb.
+-- or a digest covers stay text; 008_views.sql shows them as jsonb.
 -- A commit changes of a run's row only what no index holds, so that the change stays on its page.
 
 create table meta (
@@ -162,7 +162,7 @@ create table tool_call_attempts (
   attempt_id text collate "C" not null,
   attempt bigint not null,
   fence bigint not null,
-  worker_id text not null,
+  worker_id text collate "C" not null,
   outlives boolean not null,
   quiet_ms double precision not null,
   dispatched_at double precision not null,
@@ -176,6 +176,8 @@ create table tool_call_attempts (
   primary key (namespace, workflow_id, attempt_id)
 ) with (fillfactor = 90);
 
+-- Retention asks whether anything still names a worker.
+create index tool_call_attempts_by_worker on tool_call_attempts (worker_id);
 create index tool_call_attempts_tokens on tool_call_attempts (token_hash)
   where token_hash is not null;
 
@@ -297,17 +299,17 @@ create table shares (
   namespace text collate "C" not null,
   tool_name text collate "C" not null,
   input_hash text collate "C" not null,
-  -- Who makes the result, and until when nobody else does.
-  worker_id text,
-  make_until double precision,
+  -- Who makes the result; null once it is there.
+  maker text,
+  -- Until when nobody else makes it, or until when it is used.
+  until double precision not null,
   result_json text,
   external_id text,
-  usable_until double precision,
   mac text,
   primary key (namespace, tool_name, input_hash)
 );
 
-create index shares_by_end on shares ((greatest(make_until, usable_until)));
+create index shares_by_end on shares (until);
 
 create table workers (
   id bigint generated always as identity,

@@ -117,7 +117,7 @@ for each row when (old.state in ('completed', 'failed', 'cancelled') and new.sta
     or new.input_hash <> old.input_hash))
 execute function refuse('a run that has ended');
 
--- Nothing is deleted but by retention (005_sweep.sql), which says so for its transaction, and whose
+-- Nothing is deleted but by retention (007_sweep.sql), which says so for its transaction, and whose
 -- tables nobody but the owner may delete from.
 
 create trigger tool_call_results_kept before delete on tool_call_results

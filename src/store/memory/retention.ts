@@ -1,0 +1,63 @@
+// Takes the rows of ended runs when their time is over (B6).
+import { type CallRecord, callKeyOfAttempt, keyOf, type Swept } from '../../model/records.ts'
+import { checkRetention, dueOf, keepsChildren, tombstone } from '../retention.ts'
+import type { Retention } from '../store.ts'
+import { type Data, type RunData, refKey } from './data.ts'
+import { isOpenCall } from './read.ts'
+
+export function retain(data: Data, keep: Retention, countMax: number): number {
+  checkRetention(keep)
+  const now = data.clock.now()
+  const due = [...data.runs.values()]
+    .filter((of) => dueOf(of.run, keep, now) !== null && !isNeeded(data, of))
+    .sort((a, b) => (a.run.endedAt ?? 0) - (b.run.endedAt ?? 0))
+    .slice(0, countMax)
+  for (const of of due) take(of, dueOf(of.run, keep, now))
+  dropWorkers(data, now - keep.unsafeMs)
+  for (const [key, { until }] of data.shares) if (until <= now) data.shares.delete(key)
+  return due.length
+}
+
+function isNeeded(data: Data, { run }: RunData): boolean {
+  if (run.parentRunId === null) return false
+  const parent = data.runs.get(refKey({ namespace: run.namespace, runId: run.parentRunId }))
+  return keepsChildren(parent?.run ?? null)
+}
+
+function take(of: RunData, what: Swept | null): void {
+  if (what === null) return
+  if (what === 'all') {
+    for (const rows of [of.records, of.attempts, of.evidence, of.checkpoints]) rows.clear()
+    for (const rows of [of.items, of.decisions, of.signals]) rows.clear()
+    of.events.length = 0
+    of.run = tombstone(of.run)
+    return
+  }
+  const goes = ({ replayClass }: CallRecord) =>
+    replayClass === 'pure' || (what === 'keyed' && replayClass === 'idempotent_with_key')
+  const gone = new Set<string>()
+  for (const [key, row] of of.records) {
+    if (!goes(row) || isOpenCall(row)) continue
+    of.records.delete(key)
+    gone.add(keyOf(row))
+  }
+  // A call of another visit may have the same key: what is left of it stays whole.
+  for (const row of of.records.values()) gone.delete(keyOf(row))
+  for (const rows of [of.attempts, of.evidence]) {
+    for (const id of rows.keys()) if (gone.has(callKeyOfAttempt(id))) rows.delete(id)
+  }
+  of.run = { ...of.run, swept: what }
+}
+
+/** Those that ended before this, unless an attempt or a run still names them. */
+function dropWorkers(data: Data, before: number): void {
+  const named = new Set<string | null>()
+  for (const of of data.runs.values()) {
+    named.add(of.run.workerId)
+    for (const { workerId } of of.attempts.values()) named.add(workerId)
+  }
+  for (const { workerId, diedAt, stoppedAt } of data.workers.values()) {
+    const endedAt = diedAt ?? stoppedAt
+    if (endedAt !== null && endedAt < before && !named.has(workerId)) data.workers.delete(workerId)
+  }
+}

@@ -1,0 +1,43 @@
+// Renews a worker's lease from a thread of its own, while the event loop of the store's thread is
+// blocked. A connection of its own, which does nothing else; it need not be durable: a power cut
+// ends the boot, and with it every lease.
+import Database from 'better-sqlite3'
+import { systemClock } from '../../clock.ts'
+import type { Renewer } from '../store.ts'
+import { storeError, translate } from './errors.ts'
+import { movedSince } from './incarnation.ts'
+import { renewal } from './lease.ts'
+
+export interface RenewerData {
+  readonly path: string
+}
+
+// Well within a lease: the next renewal is tried soon.
+const busyMs = 2_000
+
+/** False also when the store has moved: whoever adopts it must find no lease held (I12). */
+export async function openRenewer(data: unknown): Promise<Renewer> {
+  const { path } = data as RenewerData
+  const asOurs = <T>(fn: () => T): T => {
+    try {
+      return fn()
+    } catch (error) {
+      throw translate(error, path)
+    }
+  }
+  const db = asOurs(() => new Database(path, { timeout: busyMs, fileMustExist: true }))
+  const sql = (text: string) => {
+    const statement = db.prepare<unknown[], unknown[]>(text)
+    return statement.reader ? statement.raw(true) : statement
+  }
+  return {
+    renew: async (workerId, leaseMs) => {
+      if (!db.open) throw storeError('STORE_CLOSED', path)
+      return asOurs(() => {
+        if (movedSince({ path, sql }) !== null) return false
+        return sql(renewal).run(systemClock.mono() + leaseMs, workerId).changes === 1
+      })
+    },
+    close: async () => void db.close(),
+  }
+}

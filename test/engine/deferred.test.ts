@@ -1,0 +1,198 @@
+// Asynchronous tools: the call ends by a callback, exactly once, whenever it comes. And long calls
+// that are heard of while they work.
+import { describe, expect, test } from 'vitest'
+import type { CallInfo, ReplayClass } from '../../src/model/tool.ts'
+import { atEveryEvent, fake, flow, Lab, work } from '../lab.ts'
+
+const HOUR = 3_600_000
+
+function deferring(replayClass: ReplayClass, ms = 50) {
+  const lab = new Lab()
+  const tokens: string[] = []
+  const order = fake<{ id: string }>(lab, 'order', replayClass, {
+    ms,
+    callbackMs: HOUR,
+    does: (_n: number, _input: unknown, call: CallInfo) => {
+      tokens.push(call.defer())
+    },
+  })
+  const graph = flow([order.tool], (ctx) => ctx.call(order.tool, { item: 7 }))
+  return { lab, order, graph, tokens }
+}
+
+const token = (tokens: readonly string[], nth = 0) => tokens[nth] ?? 'none'
+
+describe('callbacks', () => {
+  test('D5 D3 the run parks until its upstream calls back, and settles once', async () => {
+    const { lab, graph, tokens, order } = deferring('unsafe_on_replay')
+    await lab.start(graph)
+    await lab.serve([graph])
+    expect(await lab.run()).toMatchObject({ state: 'waiting_tool', workerId: null })
+    expect((await lab.run()).waitingFor).toMatchObject({ kind: 'callback', names: ['order'] })
+    const callbacks = lab.callbacks([graph])
+    expect(await callbacks.settle(token(tokens), { id: 'o1' })).toEqual({ status: 'settled' })
+    expect(await callbacks.settle(token(tokens), { id: 'o1' })).toEqual({ status: 'repeated' })
+    expect(await callbacks.settle(token(tokens), { id: 'o2' })).toEqual({ status: 'too_late' })
+    await lab.serve([graph])
+    expect(await lab.output()).toEqual({ id: 'o1' })
+    expect(await callbacks.settle(token(tokens), { id: 'o1' })).toEqual({ status: 'repeated' })
+    expect(order.sent.length).toBe(1)
+    expect(await lab.findings()).toEqual([])
+  })
+
+  test('I10 D5 a callback at any moment, before the park or after it, is never lost', async () => {
+    const probe = deferring('unsafe_on_replay', 200)
+    await probe.lab.start(probe.graph)
+    await probe.lab.serve([probe.graph])
+    const moments = probe.lab.clock.events + 2
+    for (let at = 0; at <= moments; at++) {
+      const { lab, graph, tokens, order } = deferring('unsafe_on_replay', 200)
+      await lab.start(graph)
+      let said: Promise<{ status: string }> | null = null
+      const killWhen = () => {
+        if (lab.clock.events < at || tokens.length === 0) return false
+        said ??= lab.callbacks().settle(token(tokens), { id: 'o1' })
+        return false
+      }
+      await lab.serve([graph], { killWhen })
+      said ??= lab.callbacks().settle(token(tokens), { id: 'o1' })
+      expect([at, (await said).status]).toEqual([at, 'settled'])
+      await lab.serve([graph])
+      expect([at, await lab.state(), await lab.output()]).toEqual([at, 'completed', { id: 'o1' }])
+      expect(order.sent.length).toBe(1)
+    }
+  })
+
+  test('I5 D5 killed at every event, an unsafe call that was deferred is sent once', async () => {
+    await atEveryEvent(async (kill) => {
+      const { lab, graph, tokens, order } = deferring('unsafe_on_replay')
+      await lab.start(graph)
+      const end = await lab.serve([graph], { killWhen: kill.in(lab) })
+      if (end === 'crash') await lab.serve([graph])
+      if (tokens.length > 0) await lab.callbacks().settle(token(tokens), { id: 'o1' })
+      await lab.serve([graph])
+      if (tokens.length === 0 && order.sent.length === 0) {
+        // Killed between intent and dispatch: nobody has a token, so the deadline decides.
+        if ((await lab.state()) === 'waiting_tool') {
+          await lab.pass(HOUR)
+          await lab.serve([graph])
+          expect(await lab.state()).toBe('waiting_human')
+        }
+      }
+      expect(order.sent.length).toBeLessThan(2)
+      if (tokens.length > 0) expect(await lab.output()).toEqual({ id: 'o1' })
+    })
+  })
+
+  test('D5 C1 past its deadline an unsafe call is a doubt, and a late callback closes it', async () => {
+    const { lab, graph, tokens } = deferring('unsafe_on_replay')
+    await lab.start(graph)
+    await lab.serve([graph])
+    await lab.pass(HOUR)
+    await lab.serve([graph])
+    expect(await lab.state()).toBe('waiting_human')
+    expect((await lab.item()).reason).toBe('unknown')
+    const said = await lab.callbacks().settle(token(tokens), { id: 'o1' })
+    expect(said.status).toBe('settled')
+    expect(await lab.items()).toEqual([])
+    await lab.serve([graph])
+    expect(await lab.output()).toEqual({ id: 'o1' })
+  })
+
+  test('I11 D5 after a decision a callback is too late, and a conflict is on record', async () => {
+    const { lab, graph, tokens } = deferring('unsafe_on_replay')
+    await lab.start(graph)
+    await lab.serve([graph])
+    await lab.pass(HOUR)
+    await lab.serve([graph])
+    await lab.decide({ outcome: 'fail' })
+    const said = await lab.callbacks().settle(token(tokens), { id: 'o1' })
+    expect(said.status).toBe('too_late')
+    expect((await lab.events('evidence_conflict')).length).toBe(1)
+    await lab.serve([graph])
+    expect(await lab.state()).toBe('failed')
+  })
+
+  test('D5 C1 past its deadline a keyed call is sent again with its key; either token settles', async () => {
+    const { lab, graph, tokens, order } = deferring('idempotent_with_key')
+    await lab.start(graph)
+    await lab.serve([graph])
+    await lab.pass(HOUR)
+    await lab.serve([graph])
+    expect(order.sent.map((one) => one.key)).toEqual(['key-order', 'key-order'])
+    expect(await lab.state()).toBe('waiting_tool')
+    expect((await lab.callbacks().settle(token(tokens), { id: 'o1' })).status).toBe('settled')
+    await lab.serve([graph])
+    expect(await lab.output()).toEqual({ id: 'o1' })
+  })
+
+  test('D5 G2 an upstream that refuses fails the call for certain', async () => {
+    const { lab, graph, tokens } = deferring('unsafe_on_replay')
+    await lab.start(graph)
+    await lab.serve([graph])
+    await lab.callbacks().fail(token(tokens), 'out of stock')
+    await lab.serve([graph])
+    expect(await lab.state()).toBe('failed')
+    expect((await lab.error()).message).toContain('out of stock')
+  })
+
+  test('D5 an unknown token, a bad result and a tool without callbackMs are refused', async () => {
+    const { lab, graph, tokens } = deferring('unsafe_on_replay')
+    await lab.start(graph)
+    await lab.serve([graph])
+    const code = (promise: Promise<unknown>) =>
+      promise.then(
+        () => 'done',
+        (error: { code?: string }) => error.code,
+      )
+    const callbacks = lab.callbacks([graph])
+    expect(await code(callbacks.settle('cb_wrong', 1))).toBe('CALLBACK_UNKNOWN')
+    expect(await code(callbacks.settle('', 1))).toBe('CALLBACK_UNKNOWN')
+    expect(await code(callbacks.settle(token(tokens), Number.NaN))).not.toBe('done')
+    expect(await lab.state()).toBe('waiting_tool')
+    const plain = new Lab()
+    const hasty = fake(plain, 'hasty', 'pure', { does: (_n, _i, call) => call.defer() })
+    const failing = flow([hasty.tool], (ctx) => ctx.call(hasty.tool, {}))
+    await plain.start(failing)
+    await plain.serve([failing])
+    expect((await plain.error()).message).toContain('callbackMs')
+  })
+})
+
+describe('heartbeats', () => {
+  const beating = (silentAfter: number) => {
+    const lab = new Lab()
+    const long = fake(lab, 'long', 'unsafe_on_replay', {
+      ms: 0,
+      heartbeatMs: 5_000,
+      timeoutMs: undefined,
+      does: async (_n, _input, call) => {
+        for (let part = 1; part <= 20; part++) {
+          await work(lab, 4_000)
+          if (part <= silentAfter) call.heartbeat({ part })
+        }
+        return { id: 'l1' }
+      },
+    })
+    const graph = flow([long.tool], (ctx) => ctx.call(long.tool, {}))
+    return { lab, graph }
+  }
+
+  test('D5 a long call that is heard of takes as long as it needs', async () => {
+    const { lab, graph } = beating(20)
+    await lab.start(graph)
+    await lab.serve([graph])
+    expect(await lab.output()).toEqual({ id: 'l1' })
+    const [attempt] = await lab.attempts()
+    expect(attempt?.beatJson).toBe('{"part":20}')
+  })
+
+  test('D5 one that falls silent is in doubt, with its last words', async () => {
+    const { lab, graph } = beating(3)
+    await lab.start(graph)
+    await lab.serve([graph])
+    expect(await lab.state()).toBe('waiting_human')
+    const view = await lab.inbox.get((await lab.item()).itemId)
+    expect(view.attempts[0]?.beatJson).toBe('{"part":3}')
+  })
+})

@@ -3,8 +3,8 @@ import { defineConfig } from 'tsdown'
 export default defineConfig({
   entry: [
     ...['src/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
-    // A thread that workers start; nothing imports it.
-    'src/worker/keeper-thread.ts',
+    // A thread that workers start, and what it loads; nothing imports them.
+    ...['src/worker/keeper-thread.ts', 'src/store/sqlite/renewer.ts'],
     // Processes that the demo starts; nothing imports them.
     ...['mail-server', 'plain-worker', 'worker'].map((name) => `src/cli/demo/${name}.ts`),
   ],

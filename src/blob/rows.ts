@@ -2,7 +2,7 @@
 // a store with blobs a row has its text or, where the text was left out or cannot be had, its
 // digest; below it a large text is always a digest. Nothing is copied that stays as it is.
 import type { CallRecord, Checkpoint, Evidence } from '../model/records.ts'
-import type { Changes, Loaded, RunChange, Sealed } from '../store/store.ts'
+import type { Changes, Loaded, NewRun, RunChange, Sealed } from '../store/store.ts'
 
 /** The digest that stands for a text in its row; null for a text that stays. */
 export type Swap = (text: string) => string | null
@@ -25,8 +25,9 @@ export function stripChanges(changes: Changes, swap: Swap): Changes {
   if (changes.checkpoints) {
     next.checkpoints = mapped(changes.checkpoints, (row) => stripBody(row, swap))
   }
+  if (changes.children) next.children = mapped(changes.children, (row) => stripNewRun(row, swap))
   if (changes.run) next.run = stripOutput(changes.run, swap)
-  const keys = ['records', 'evidence', 'checkpoints', 'run'] as const
+  const keys = ['records', 'evidence', 'checkpoints', 'children', 'run'] as const
   return keys.every((key) => next[key] === changes[key]) ? changes : next
 }
 
@@ -43,6 +44,13 @@ function stripResult<T extends WithResult>(row: T, swap: Swap): T {
 export function stripBody(row: Checkpoint, swap: Swap): Checkpoint {
   const digest = row.bodyJson === '' ? null : swap(row.bodyJson)
   return digest === null ? row : { ...row, bodyJson: '', bodyDigest: digest }
+}
+
+/** The rows that a run begins with, a child's too. */
+export function stripNewRun(made: NewRun, swap: Swap): NewRun {
+  const run = stripOutput(made.run, swap)
+  const checkpoint = made.checkpoint && stripBody(made.checkpoint, swap)
+  return run === made.run && checkpoint === made.checkpoint ? made : { ...made, run, checkpoint }
 }
 
 /** An output comes with its digest, or with none: an earlier one's must not stay beside it. */

@@ -80,11 +80,7 @@ class Outward {
   }
 
   start(made: NewRun): ReturnType<Store['start']> {
-    const write = (swap: rows.Swap) => ({
-      ...made,
-      run: rows.stripOutput(made.run, swap),
-      checkpoint: made.checkpoint && rows.stripBody(made.checkpoint, swap),
-    })
+    const write = (swap: rows.Swap) => rows.stripNewRun(made, swap)
     return this.write(write, (stripped) => this.store.start(stripped))
   }
 

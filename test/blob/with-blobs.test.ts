@@ -128,6 +128,47 @@ describe('on the way in', () => {
     })
   })
 
+  test('B7 the large input of a child is a blob with the intent that asks for it', async () => {
+    const bodyJson = json('input of a child')
+    const made = { ...make.child(), checkpoint: make.checkpoint('kid', { bodyJson }) }
+    await commit({ records: [make.record()], attempts: [make.attempt()], children: [made] })
+    expect(await blobsNow()).toEqual([sha256(bodyJson)])
+    const [row] = await inner.loadCheckpoints(make.ref('kid'), 0, 1)
+    expect(row).toMatchObject({ bodyJson: '', bodyDigest: sha256(bodyJson) })
+    expect((await store.load(make.ref('kid')))?.checkpoints).toEqual([made.checkpoint])
+  })
+
+  test.each(['holder', 'client'])(
+    'B7 the large output of a child that a %s ends is told to its parent by digest',
+    async (by) => {
+      await commit({
+        ...{ records: [make.record()], attempts: [make.attempt()], children: [make.child()] },
+        run: { state: 'waiting_tool', release: true },
+      })
+      const request = { workerId: make.worker, graphs: make.graphs, countMax: 1 }
+      const [kid] = await inner.claim(request)
+      if (kid === undefined) throw new Error('nothing claimed')
+      const outputJson = json('output of a child')
+      const end = { run: { state: 'completed', outputJson, release: true } } as const
+      if (by === 'holder') await store.commit([make.commitOf(kid, 'k1', end)])
+      else await store.amend(kid, 'client', () => ({ changes: end, value: null }))
+      const [news] = (await loaded(inner)).evidence
+      const said = JSON.parse(news?.resultJson ?? 'null')
+      expect(said).toMatchObject({ output: null, outputDigest: sha256(outputJson) })
+      expect(news?.resultJson?.length).toBeLessThan(1_000)
+      const ended = await store.getRun(kid)
+      expect(ended && (await store.readOutput(ended))).toBe(outputJson)
+      expect([...(await store.blobsInUse([sha256(outputJson)]))]).toEqual([sha256(outputJson)])
+    },
+  )
+
+  test('L5 what the store says of itself, and what it does not write, goes through', async () => {
+    expect(store).toMatchObject({ clock, local: true, renewal: null })
+    const key = { namespace: make.namespace, tool: 'look', inputHash: 'h1' }
+    expect(await store.takeShare(key, make.worker, 1_000)).toEqual({ do: 'make' })
+    expect(await store.wakeDue(1)).toEqual({ woken: 0, lagMs: 0, nextAt: null })
+  })
+
   test('B7 small values go through as they are, at once', async () => {
     const answer = Promise.resolve<never[]>([])
     const seen: unknown[] = []

@@ -7,7 +7,7 @@ export function judge(life: Life, kind: Kind): string[] {
   const found = [...life.notes]
   for (const id of life.world.sentTwice) found.push(`ATTEMPT DISPATCHED TWICE: ${id}`)
   // Raw timers are outside the order: a race against one may ask a person.
-  const steady = kind === 'plain'
+  const steady = kind === 'plain' || kind === 'waits'
   if (steady && life.drifts > 0) found.push(`FALSE DRIFT: ${life.drifts}`)
   if (!life.ended) return found.length > 0 ? found : ['DID NOT END']
   const sent = countBy(life.world.landings, (landing) => `${landing.tool}|${landing.input}`)

@@ -2,12 +2,14 @@
 // resumed with other latencies, crashed again, its doubts decided truthfully, until the run has
 // ended.
 import { Inbox } from '../../src/client/inbox.ts'
+import { sendSignal } from '../../src/client/signal.ts'
 import { startRun } from '../../src/client/start.ts'
 import { Committer } from '../../src/engine/committer.ts'
 import { type Engine, execute } from '../../src/engine/execute.ts'
 import { RateLimits } from '../../src/engine/rate-limit.ts'
 import type { Context } from '../../src/model/context.ts'
 import { type Graph, workflow } from '../../src/model/graph.ts'
+import type { Run } from '../../src/model/records.ts'
 import { isEnded } from '../../src/model/run-state.ts'
 import type { Schema } from '../../src/model/schema.ts'
 import { type Tool, tool } from '../../src/model/tool.ts'
@@ -42,6 +44,12 @@ export interface Life {
   events: number
   ended: boolean
   program: Program
+  signals: number
+  arrivals: number
+  /** Signals that the last execution has seen: each is one wait's. */
+  heard: Set<string>
+  /** The present process's time, which the store sees too. */
+  time: VirtualClock
   /** Which site has issued an input, in whatever execution: a recorded one may be sent again. */
   sites: Map<string, CallNode>
 }
@@ -80,9 +88,13 @@ export async function live(options: LifeOptions): Promise<Life> {
     ended: false,
     program: original,
     sites: new Map(),
+    signals: 0,
+    arrivals: 0,
+    heard: new Set(),
+    time: new VirtualClock(1_000, first),
   }
-  let clock = new VirtualClock(1_000, first)
-  const shared = { now: () => clock.now(), mono: () => clock.mono() }
+  let clock = life.time
+  const shared = { now: () => life.time.now(), mono: () => life.time.mono() }
   const store = openMemory({ clock: { ...clock, ...shared, turn: () => {} } })
   let crash = crashAt
   for (let executions = 1; ; executions++) {
@@ -98,6 +110,10 @@ export async function live(options: LifeOptions): Promise<Life> {
       life.crashes++
       world.crash()
       if (kind === 'version' && life.crashes === 1) life.program = mutate(original, seed + crashAt)
+    } else if (run?.state === 'waiting_tool') {
+      clock = await arrive(life, store, clock, run, later)
+      crash = life.crashes < 3 && later() < 0.3 ? 1 + Math.floor(later() * 60) : crash
+      continue
     } else if (run?.state === 'waiting_human') {
       if (++life.decisions > decisionsMax) {
         life.notes.push('ASKS FOR EVER')
@@ -115,6 +131,32 @@ export async function live(options: LifeOptions): Promise<Life> {
   }
 }
 
+/** What a parked run waits for comes: a signal for every name, or the time. */
+async function arrive(
+  life: Life,
+  store: Store,
+  clock: VirtualClock,
+  { wakeAt, waitingFor }: Run,
+  random: () => number,
+): Promise<VirtualClock> {
+  const names = waitingFor?.names ?? []
+  if (++life.arrivals > decisionsMax) life.notes.push('WAITS FOR EVER')
+  if (names.length > 0 && (wakeAt === null || random() < 0.5)) {
+    for (const name of names) {
+      const id = `s${++life.signals}`
+      const options = { id }
+      await sendSignal({ store, clock }, ref, name, id, options)
+      // A sender that was not answered sends again.
+      if (random() < 0.3) await sendSignal({ store, clock }, ref, name, id, options)
+    }
+    return new VirtualClock(clock.now() + 1, random)
+  }
+  const next = new VirtualClock(Math.max(clock.now(), wakeAt ?? 0) + 1, random)
+  life.time = next
+  await store.wakeDue(10)
+  return next
+}
+
 async function executeOnce(
   life: Life,
   store: Store,
@@ -123,11 +165,12 @@ async function executeOnce(
   { settleMs = 250, misdeclared = false }: LifeOptions,
 ): Promise<string> {
   const process = { dead: false }
+  life.time = clock
   const seen = slowStore(store, clock, process, () => life.boundaries.push(clock.events))
   const graph = graphOf(life, clock, misdeclared)
   await startRun(store, clock, graph, null, ref)
   for (const worker of await store.workers()) await store.declareDead(worker.workerId, 'sim')
-  const workerId = `w${life.crashes}-${life.decisions}`
+  const workerId = `w${life.crashes}-${life.decisions}-${life.arrivals}`
   await store.register(
     {
       workerId,
@@ -153,6 +196,7 @@ async function executeOnce(
   }
   let over: string | null = null
   life.issued = new Map()
+  life.heard = new Set()
   execute(engine, claimed, { holds: () => true }).done.then(
     (end) => {
       over = end
@@ -247,6 +291,14 @@ function graphOf(life: Life, clock: VirtualClock, misdeclared: boolean): Graph {
       const machine = {
         call,
         sleep: (ms: number) => sleep(clock, ms),
+        durableSleep: (ms: number) => ctx.sleep(ms),
+        signal: async (name: string, timeoutMs: number | null) => {
+          const options = timeoutMs === null ? {} : { timeoutMs }
+          const got = await ctx.signal<string>(name, options)
+          if (got && life.heard.has(got.id)) life.notes.push(`SIGNAL TAKEN TWICE: ${got.id}`)
+          if (got) life.heard.add(got.id)
+          return got && String(got.data)
+        },
         now: clock.now,
         nonce: () => world.nonce(),
       }

@@ -2,7 +2,7 @@
 // pure, keyed and unsafe calls whose inputs may depend on results, identical calls, raw timers.
 import { seeded } from './clock.ts'
 
-export type Kind = 'plain' | 'short' | 'long' | 'nondet' | 'version'
+export type Kind = 'plain' | 'short' | 'long' | 'nondet' | 'version' | 'waits'
 type CallClass = 'pure' | 'keyed' | 'unsafe'
 
 export interface CallNode {
@@ -25,6 +25,8 @@ export type Program =
   | CallNode
   | { type: 'seq' | 'all' | 'race' | 'try' | 'unawaited' | 'if'; children: Program[] }
   | { type: 'timer'; ms: number }
+  | { type: 'sleep'; ms: number }
+  | { type: 'signal'; name: string; timeoutMs: number | null }
   | { type: 'hops'; count: number }
 
 export function generate(seed: number, kind: Kind): Program {
@@ -59,6 +61,12 @@ export function generate(seed: number, kind: Kind): Program {
   const many = (depth: number, count: number) => Array.from({ length: count }, () => node(depth))
   const timer = (): Program => {
     if (kind === 'short') return { type: 'timer', ms: pick([0, 1, 5, 15, 30]) }
+    if (kind === 'waits' && random() < 0.6) {
+      return { type: 'sleep', ms: pick([0, 5, 100, 300, 2_000, 86_400_000]) }
+    }
+    if (kind === 'waits') {
+      return { type: 'signal', name: pick(['x', 'y']), timeoutMs: pick([null, null, 200, 5_000]) }
+    }
     if (kind === 'long') return { type: 'timer', ms: pick([5, 30, 200, 300, 800]) }
     return { type: 'hops', count: 1 + Math.floor(random() * 4) }
   }
@@ -139,6 +147,9 @@ export interface Environment {
 export interface Machine {
   call(node: CallNode, input: string): Promise<{ value: string }>
   sleep(ms: number): Promise<void>
+  durableSleep(ms: number): Promise<void>
+  /** What was sent, or null for nothing in time. */
+  signal(name: string, timeoutMs: number | null): Promise<string | null>
   now(): number
   nonce(): string
 }
@@ -166,6 +177,11 @@ export async function run(node: Program, env: Environment, machine: Machine): Pr
       return
     case 'timer':
       return machine.sleep(node.ms)
+    case 'sleep':
+      return machine.durableSleep(node.ms)
+    case 'signal':
+      env.local = hash(`${env.local}/${await machine.signal(node.name, node.timeoutMs)}`)
+      return
     case 'hops':
       for (let i = 0; i < node.count; i++) await null
       return

@@ -60,6 +60,14 @@ test(
 )
 
 test(
+  'D5, I10 the same with sleeps and signals: none is lost, none is taken by two',
+  async () => {
+    await check('waits', Math.ceil(count / 3))
+  },
+  timeout,
+)
+
+test(
   'J1 the control: unsafe tools declared as keyed repeat effects, and the judge says so',
   async () => {
     const { bad } = await batch('plain', from, 40, pointsMax, true)

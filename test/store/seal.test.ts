@@ -1,13 +1,14 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import {
+  attemptText,
   createSealer,
   decisionText,
   evidenceText,
   keyCheck,
   recordText,
 } from '../../src/store/seal.ts'
-import { decision, evidence, record } from '../../src/testing/store/fixtures.ts'
+import { attempt, decision, evidence, record } from '../../src/testing/store/fixtures.ts'
 
 test('B8 a MAC is HMAC-SHA-256, for short, block-long and longer secrets', () => {
   for (const length of [1, 32, 63, 64, 65, 200]) {
@@ -69,6 +70,8 @@ test('B8 fields that came later are signed, and rows from before them verify as 
   const pairs = [
     texts((more) => recordText(record(1, more)), { resultDigest: 'd' }),
     texts((more) => recordText(record(1, more)), { usageJson: '{}' }),
+    texts((more) => recordText(record(1, more)), { dueAt: 9 }),
+    texts((more) => attemptText(attempt(1, more)), { tokenHash: 't' }),
     texts((more) => decisionText(decision('d1', more)), { shownHash: 's' }),
     texts((more) => evidenceText(evidence(1, more)), { resultDigest: 'd' }),
   ]

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bootId } from '../../src/store/boot.ts'
 import {
+  attempt,
   commitOf,
   event,
   graphs,
@@ -163,9 +164,7 @@ describe('death and boot', () => {
         data: { from: 'old', cause: 'boot' },
       })
       if (taken === undefined) return
-      const quiet = { outlives: false, quietMs: 60_000, endedAt: null, outcome: null }
-      const made = { attempt: 1, fence: 1, workerId: 'old', dispatchedAt: 1, ...quiet }
-      const attempts = [{ ...ref(), attemptId: '0#1/send/h1/0/1', ...made }]
+      const attempts = [attempt(1, { workerId: 'old', dispatchedAt: 1 })]
       await store.commit([commitOf(taken, 'c1', { attempts, events: [event('x')] })])
       const noticed = clock.now()
       expect([...((await store.load(ref()))?.deaths ?? [])]).toEqual([['old', noticed]])

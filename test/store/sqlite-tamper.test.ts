@@ -11,10 +11,12 @@ import {
   evidence,
   graphs,
   item,
+  namespace,
   newRun,
   record,
   ref,
   settled,
+  signal,
 } from '../../src/testing/store/fixtures.ts'
 import { newPath, using } from './bench.ts'
 
@@ -29,13 +31,26 @@ async function scene(fn: (store: Store, db: Database.Database) => Promise<void>)
     if (run === undefined) throw new Error('nothing claimed')
     const changes = {
       records: [settled(record(1)), record(2)],
-      attempts: [attempt(1, { endedAt: 3_000, outcome: 'landed' }), attempt(2)],
+      attempts: [
+        attempt(1, { endedAt: 3_000, outcome: 'landed' }),
+        attempt(2, { tokenHash: 't1' }),
+      ],
       evidence: [evidence(2)],
       items: [item()],
       decisions: [decision()],
       events: [event('x')],
     } as const
     await store.commit([commitOf(run, 'c1', structuredClone(changes) as never)])
+    await store.amend(run, 'client', () => ({
+      changes: { signals: [signal(), signal('s2')] },
+      value: null,
+    }))
+    await store.commit([commitOf(run, 'c2', { signals: [signal('s2', { usedBy: 'a1' })] })])
+    await store.start(newRun('r2'))
+    const [other] = await store.claim({ workerId: 'w_1', graphs, countMax: 1 })
+    if (other === undefined) throw new Error('nothing claimed')
+    const end = { state: 'completed', outputJson: '1', release: true } as const
+    await store.commit([commitOf(other, 'c1', { run: end })])
     await store.adopt('ana', 'for the sake of a row')
     const db = new Database(path)
     try {
@@ -98,8 +113,28 @@ describe('triggers', () => {
       'an ended attempt, replaced',
       `insert or replace into tool_call_attempts
        select namespace, workflow_id, attempt_id, attempt, fence, worker_id, outlives, quiet_ms,
-         dispatched_at, null, null, null from tool_call_attempts where ended_at is not null`,
+         dispatched_at, null, null, null, token_hash, beat_at, beat_json
+       from tool_call_attempts where ended_at is not null`,
     ],
+    [
+      'an attempt with a token, replaced',
+      `insert or replace into tool_call_attempts
+       select namespace, workflow_id, attempt_id, attempt, fence, worker_id, outlives, quiet_ms,
+         dispatched_at, null, null, mac, 't9', beat_at, beat_json
+       from tool_call_attempts where token_hash is not null`,
+    ],
+    ['a token', "update tool_call_attempts set token_hash = 't9' where token_hash is not null"],
+    ['a signal, its data', "update signals set data_json = '2'"],
+    ['a signal, its name', "update signals set name = 'x'"],
+    ['a signal, its time', 'update signals set at = 1'],
+    ['a signal, taken twice', "update signals set used_by = 'a2' where used_by is not null"],
+    ['a signal, given back', 'update signals set used_by = null where used_by is not null'],
+    ['a signal, replaced', 'insert or replace into signals select * from signals'],
+    ['a signal, deleted', 'delete from signals'],
+    ['a run, deleted', 'delete from runs'],
+    ['a run, its parent', "update runs set parent_run_id = 'x'"],
+    ['an ended run, what was taken of it', "update runs set swept = 'all' where run_id = 'r2'"],
+    ['an ended run, its output', "update runs set output_digest = 'x' where run_id = 'r2'"],
   ]
   for (const [name, sql] of refused) {
     test(`B8 hold still: ${name}`, async () => {
@@ -114,9 +149,12 @@ describe('triggers', () => {
   test('B8 what may still change can: an intent, an open attempt, a grant', async () => {
     await scene(async (_store, db) => {
       db.exec("update tool_call_results set status = 'in_doubt' where nth = 2")
+      db.exec("update tool_call_attempts set beat_at = 8, beat_json = '1'")
       db.exec(
         "update tool_call_attempts set ended_at = 9, outcome = 'unknown' where ended_at is null",
       )
+      db.exec('update tool_call_attempts set beat_at = 9')
+      db.exec("update signals set used_by = 'a2' where used_by is null")
       db.exec("update decisions set seq = 3, used_by = 'a', voided_at = 4")
       db.exec('update call_evidence set seq = 3')
       expect(() => db.exec('update decisions set seq = 4')).toThrow(/row is final/)
@@ -128,18 +166,31 @@ describe('triggers', () => {
 
   test('the end of a run is final, but for a retry', async () => {
     await scene(async (_store, db) => {
-      db.exec("update runs set state = 'failed', error_json = '{}', worker_id = null")
-      expect(() => db.exec("update runs set state = 'completed'")).toThrow(/row is final/)
-      expect(() => db.exec("update runs set error_json = '1'")).toThrow(/row is final/)
-      expect(() => db.exec('update runs set fence = 9')).toThrow(/row is final/)
-      db.exec('update runs set arrivals = arrivals + 1')
-      db.exec("update runs set state = 'pending', error_json = null")
+      const update = (set: string) => db.exec(`update runs set ${set} where run_id = 'r1'`)
+      update("state = 'failed', error_json = '{}', worker_id = null")
+      expect(() => update("state = 'completed'")).toThrow(/row is final/)
+      expect(() => update("error_json = '1'")).toThrow(/row is final/)
+      expect(() => update('fence = 9')).toThrow(/row is final/)
+      update('arrivals = arrivals + 1')
+      update("state = 'pending', error_json = null")
+    })
+  })
+
+  test('B6 of a run that was taken nothing can be tried again', async () => {
+    await scene(async (_store, db) => {
+      db.exec("update runs set state = 'failed', worker_id = null where run_id = 'r1'")
+      db.exec("insert into sweeping values ('default', 'r1')")
+      db.exec("update runs set swept = 'all' where run_id = 'r1'")
+      db.exec("delete from events where run_id = 'r1'; delete from sweeping")
+      expect(() => db.exec('delete from signals')).toThrow(/row is final/)
+      const retry = "update runs set state = 'pending' where run_id = 'r1'"
+      expect(() => db.exec(retry)).toThrow(/row is final/)
     })
   })
 })
 
 describe('MACs', () => {
-  const forged: [table: 'records' | 'decisions' | 'evidence', sql: string][] = [
+  const forged: [table: 'records' | 'decisions' | 'evidence' | 'signals', sql: string][] = [
     ['records', `update tool_call_results set result_json = '{"id":"forged"}' where nth = 1`],
     ['records', "update tool_call_results set external_id = 'forged' where nth = 1"],
     ['records', "update tool_call_results set status = 'failed' where nth = 1"],
@@ -157,6 +208,14 @@ describe('MACs', () => {
     ['decisions', 'update decisions set made_sure = 1'],
     ['evidence', "update call_evidence set outcome = 'not_sent'"],
     ['evidence', "update call_evidence set result_json = '1'"],
+    ['records', 'update tool_call_results set due_at = 9 where nth = 1'],
+    ['signals', "update signals set data_json = '2'"],
+    ['signals', "update signals set name = 'x'"],
+    ['signals', 'update signals set at = 1'],
+    [
+      'signals',
+      "update signals set used_by = null where signal_id = 's2'; delete from signals where signal_id = 's1'",
+    ],
   ]
   for (const [table, sql] of forged) {
     test(`B8 show a forgery: ${sql}`, async () => {
@@ -169,6 +228,30 @@ describe('MACs', () => {
       })
     })
   }
+
+  test('B8 a token that was put beside, and one that was exchanged, do not verify', async () => {
+    await scene(async (store, db) => {
+      const verify = async () => (await loaded(store)).attempts.map((row) => row.verifies)
+      expect(await verify()).toEqual([true, true])
+      dropTriggers(db)
+      db.exec("update tool_call_attempts set token_hash = 't' || attempt_id")
+      expect(await verify()).toEqual([false, false])
+    })
+  })
+
+  test('B10 a shared result that was forged is made again, not used', async () => {
+    await scene(async (store, db) => {
+      const key = { namespace, tool: 'look', inputHash: 'h1' }
+      const shared = { resultJson: '1', externalId: null }
+      for (const set of ["result_json = '2'", 'until = until + 1', "external_id = 'x'"]) {
+        expect(await store.takeShare(key, 'w_1', 1_000)).toEqual({ do: 'make' })
+        await store.putShare(key, 'w_1', shared, 60_000)
+        expect(await store.takeShare(key, 'w_1', 1_000)).toEqual({ do: 'use', shared })
+        db.exec(`update shares set ${set}`)
+      }
+      expect(await store.takeShare(key, 'w_1', 1_000)).toEqual({ do: 'make' })
+    })
+  })
 
   test('B8 a receipt moved to another call, or copied from another, does not verify', async () => {
     await scene(async (store, db) => {

@@ -37,7 +37,7 @@ export function apply(
   put(data, of, changes)
   for (const child of changes.children ?? []) addRun(data, child)
   if (parent) tellParent(data, run, parent, changes.run ?? {})
-  if (changes.run?.state === 'cancelled') tellChildren(data, run)
+  if (isEnd(run, changes.run) && changes.run?.state === 'cancelled') tellChildren(data, run)
 }
 
 /** Unasked: for what policy has agreed to, or the store itself does. */

@@ -135,15 +135,15 @@ function oldest(c: Connection, source: Source, countMax: number): Candidate[] {
 
 const oneOf = `select rowid, state, worker_id, graph, version from runs
   where run_id = ? and namespace = ?`
-const oneAnywhere = `select rowid, state, worker_id, graph, version from runs
-  where run_id = ? and state in ('pending', 'running')`
+const oneAnywhere = (state: string) =>
+  `select rowid, state, worker_id, graph, version from runs where run_id = ? and state = '${state}'`
 
 function claimOne(c: Connection, request: ClaimRequest, runId: string): Run[] {
   const find = () => {
     checkMayClaim(c, request.workerId)
     const rows =
       request.namespace === undefined
-        ? c.sql(oneAnywhere).all(runId)
+        ? ['pending', 'running'].flatMap((state) => c.sql(oneAnywhere(state)).all(runId))
         : c.sql(oneOf).all(runId, request.namespace)
     return rows.flatMap((row) => candidate(c, request, row)).slice(0, request.countMax)
   }

@@ -56,9 +56,9 @@ export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] 
         return 'stale_fence'
       }
       applyRows(c, one.changes)
+      for (const child of one.changes.children ?? []) insertRun(c, child)
       if (run === null) touchRun(c, one, one.commitId)
       else write(c, run, one.changes, one.commitId, parent)
-      for (const child of one.changes.children ?? []) insertRun(c, child)
       return 'done'
     }),
   )
@@ -76,7 +76,7 @@ function write(
 ): void {
   changeRun(c, run, changes, commitId)
   if (parent) tellParent(c, run, parent, changes.run ?? {})
-  if (changes.run?.state === 'cancelled') tellChildren(c, run)
+  if (isEnd(run, changes.run) && changes.run?.state === 'cancelled') tellChildren(c, run)
 }
 
 function judge(run: HeldRun | null, one: Commit): CommitResult | 'write' {

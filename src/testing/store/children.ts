@@ -224,6 +224,13 @@ function cancelling({ on, expect }: Bench): void {
     })
   }
 
+  on('D4 what is said to a run that was cancelled before asks nobody again', async (s) => {
+    const run = await s.held()
+    await s.commit(run, { ...spawning(child()), run: { state: 'cancelled', release: true } })
+    await s.amend(run, { events: [event('note')], run: { state: 'cancelled' } })
+    expect(await s.store.getRun(ref('kid'))).toMatchObject({ stop, arrivals: 1 })
+  })
+
   on('D4 no other end does, and nobody else’s child is asked', async (s) => {
     const run = await s.held()
     await s.commit(run, spawning(child()))

@@ -1,0 +1,155 @@
+// The pool, and the only ways to ask the server something. Nothing here depends on what a session
+// remembers: every statement names its schema, none is prepared by name, settings are those of one
+// transaction; so a pooler may give each transaction another connection.
+import type pg from 'pg'
+import type { Sealer } from '../seal.ts'
+import { keepsConnection, storeError, translate } from './errors.ts'
+import type { Location } from './location.ts'
+import type { ServerClock } from './server-clock.ts'
+import type { Columns } from './tables.ts'
+import { clean } from './text.ts'
+
+/** A statement that has not been answered by then counts as unknown, and its connection is gone. */
+export const answerMs = 15_000
+
+export type Query = (text: string, values?: unknown[], timeoutMs?: number) => Promise<Columns[]>
+
+export class Connection {
+  readonly pool: pg.Pool
+  readonly location: Location
+  readonly clock: ServerClock
+  /** The schema as it is written in SQL. */
+  readonly schema: string
+  readonly url: string
+  /** Process ids of our own sessions, to tell our notifications from others'. */
+  readonly sessions = new Set<number>()
+  private signer: Sealer | null = null
+  private closed = false
+  private looking = false
+
+  constructor(pool: pg.Pool, location: Location, clock: ServerClock) {
+    this.pool = pool
+    this.location = location
+    this.clock = clock
+    this.schema = `"${location.schema}"`
+    this.url = location.url
+    pool.on('connect', (client) => this.watch(client))
+    // An idle connection that breaks is replaced by the pool; there is nothing to tell.
+    pool.on('error', () => {})
+  }
+
+  get sealer(): Sealer {
+    if (this.signer === null) throw new Error('the keys have not been read yet')
+    return this.signer
+  }
+
+  set sealer(sealer: Sealer) {
+    this.signer = sealer
+  }
+
+  /** Rows of a statement that is a transaction of its own. */
+  async query(text: string, values: unknown[] = [], timeoutMs = answerMs): Promise<Columns[]> {
+    const rows = await this.within((query) => query(text, values, timeoutMs))
+    this.lookAtClock()
+    return rows
+  }
+
+  /** Calls one of the schema's functions; `$1 …` are its arguments. */
+  async call(name: string, values: unknown[], timeoutMs?: number): Promise<Columns[]> {
+    const marks = values.map((_, i) => `$${i + 1}`).join(', ')
+    return this.query(`select * from ${this.schema}.${name}(${marks})`, values, timeoutMs)
+  }
+
+  /** The one value that a function answers. */
+  async ask<T>(name: string, values: unknown[], timeoutMs?: number): Promise<T> {
+    const [row] = await this.call(name, values, timeoutMs)
+    return Object.values(row ?? {})[0] as T
+  }
+
+  /** What `fn` throws takes everything back and is passed on as it is. */
+  transaction<T>(fn: (query: Query) => Promise<T>): Promise<T> {
+    return this.within(async (query) => {
+      await query('begin')
+      let value: T
+      try {
+        value = await fn(query)
+      } catch (error) {
+        // The error that led here says more than another one.
+        await query('rollback').catch(() => {})
+        throw error
+      }
+      await query('commit')
+      return value
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return
+    this.closed = true
+    await this.pool.end()
+  }
+
+  get isClosed(): boolean {
+    return this.closed
+  }
+
+  /** A round trip for the clock. */
+  measure(): Promise<void> {
+    return this.within(async (query) => {
+      const sentMs = this.clock.mono()
+      const [row] = await query(`select ${this.schema}.now_ms() as at`)
+      this.clock.heard(sentMs, row?.['at'] as number)
+    })
+  }
+
+  private watch(client: pg.PoolClient): void {
+    // A connection that breaks while it is ours says so by the statement that fails.
+    client.on('error', () => {})
+    const { processID } = client as pg.PoolClient & { processID?: number }
+    if (processID === undefined || processID === null) return
+    this.sessions.add(processID)
+    client.once('end', () => this.sessions.delete(processID))
+  }
+
+  private async checkOut(): Promise<pg.PoolClient> {
+    if (this.closed) throw storeError('STORE_CLOSED', this.url)
+    try {
+      return await this.pool.connect()
+    } catch (error) {
+      throw translate(error, this.url)
+    }
+  }
+
+  /** With one connection; after an error of the line it is thrown away. */
+  private async within<T>(fn: (query: Query) => Promise<T>): Promise<T> {
+    const client = await this.checkOut()
+    let broken = false
+    const query: Query = async (text, values = [], timeoutMs = answerMs) => {
+      const tidy = values.map((value) => (typeof value === 'string' ? clean(value) : value))
+      // `pg` takes a time limit for one statement; its types do not say so.
+      const config = { text, values: tidy, query_timeout: timeoutMs }
+      try {
+        return (await client.query<Columns>(config)).rows
+      } catch (error) {
+        if (!keepsConnection(error)) broken = true
+        throw translate(error, this.url)
+      }
+    }
+    try {
+      return await fn(query)
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  private lookAtClock(): void {
+    if (this.looking || !this.clock.isStale()) return
+    this.looking = true
+    this.measure()
+      // The next statement looks again.
+      .catch(() => {})
+      .finally(() => {
+        this.looking = false
+      })
+  }
+}

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addGlobals } from './cli.ts'
 import { addApprove, addReject, addRespond } from './commands/approve.ts'
+import { addCallback } from './commands/callback.ts'
 import { addCheckpoint } from './commands/checkpoint.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addDecide } from './commands/decide.ts'
@@ -32,6 +33,7 @@ Every error has a code, and a page about it: docs/errors/<CODE>.md`
 
 const commands = [
   ...[addDemo, addDev, addRuns, addRun, addInbox, addApprove, addReject, addRespond, addDecide],
+  addCallback,
   ...[addCheckpoint, addLedger, addWorker, addVersions, addStore, addCompletion],
 ]
 

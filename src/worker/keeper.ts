@@ -60,10 +60,9 @@ export class Keeper {
     this.memory.begin(until)
     this.memory.turn(this.clock.mono())
     const given = { memory: this.memory.memory, workerId: this.id, leaseMs, blockedMsMax }
-    this.thread = startThread(this.store, this.clock, given, {
-      onError: this.options.onError,
-      onLost: () => this.lose(),
-    })
+    const { onError } = this.options
+    const onRefused = () => void this.look().catch(onError)
+    this.thread = startThread(this.store, this.clock, given, { onError, onRefused })
     if (this.thread) {
       const turn = async () => this.memory.turn(this.clock.mono())
       this.every(Math.min(leaseMs, blockedMsMax) / 4, turn)

@@ -2,7 +2,7 @@
 // thread does.
 // Does not own: the lease itself (lease-memory.ts), nor what follows from its loss (keeper.ts).
 // Invariants: it ends by itself: once the main thread has been blocked for longer than its bound,
-// nothing is renewed until it turns again. An error is retried; a refusal is final.
+// nothing is renewed until it turns again. An error is retried, a refusal is not.
 import type { Clock } from '../clock.ts'
 import type { Renewer } from '../store/store.ts'
 import type { LeaseMemory } from './lease-memory.ts'
@@ -20,8 +20,8 @@ export interface RenewingOptions {
 
 export type Told =
   | { readonly kind: 'error'; readonly message: string }
-  /** The store has refused a renewal. */
-  | { readonly kind: 'lost' }
+  /** The store has refused a renewal: nothing more is renewed here. */
+  | { readonly kind: 'refused' }
 
 export class Renewing {
   private readonly options: RenewingOptions
@@ -69,10 +69,10 @@ export class Renewing {
     const renewed = await within(clock, leaseMs / 3, this.renewer.renew(workerId, leaseMs))
     if (this.over) return
     if (renewed) return lease.renewed(sentMs + leaseMs, clock.mono())
-    // Seen by the main thread before it handles anything else.
-    lease.lose()
+    // Seen by the main thread before it handles anything else; it finds out why.
+    lease.lapse()
     this.over = true
-    this.options.tell({ kind: 'lost' })
+    this.options.tell({ kind: 'refused' })
   }
 
   private isBlocked(): boolean {

@@ -14,7 +14,7 @@ export interface KeeperThread {
 
 export interface ThreadHooks {
   readonly onError: (error: unknown) => void
-  readonly onLost: () => void
+  readonly onRefused: () => void
 }
 
 // A renewal that is under way may take this long; then the thread is ended from outside.
@@ -25,7 +25,7 @@ export function startThread(
   store: Store,
   clock: Clock,
   given: Omit<ThreadData, 'renewal'>,
-  { onError, onLost }: ThreadHooks,
+  { onError, onRefused }: ThreadHooks,
 ): KeeperThread | null {
   const { renewal } = store
   if (renewal === null || [import.meta.url, renewal.module].some((url) => url.endsWith('.ts'))) {
@@ -46,7 +46,7 @@ export function startThread(
   })
   thread.on('error', onError)
   thread.on('message', (told: Told) => {
-    if (told.kind === 'lost') onLost()
+    if (told.kind === 'refused') onRefused()
     else onError(new Error(told.message))
   })
   thread.unref()

@@ -47,10 +47,10 @@ async function scene(fn: (store: Store, db: Database.Database) => Promise<void>)
     }))
     await store.commit([commitOf(run, 'c2', { signals: [signal('s2', { usedBy: 'a1' })] })])
     await store.start(newRun('r2'))
-    const [other] = await store.claim({ workerId: 'w_1', graphs, countMax: 1 })
-    if (other === undefined) throw new Error('nothing claimed')
+    const [done] = await store.claim({ workerId: 'w_1', graphs, countMax: 1 })
+    if (done === undefined) throw new Error('nothing claimed')
     const end = { state: 'completed', outputJson: '1', release: true } as const
-    await store.commit([commitOf(other, 'c1', { run: end })])
+    await store.commit([commitOf(done, 'c1', { run: end })])
     await store.adopt('ana', 'for the sake of a row')
     const db = new Database(path)
     try {

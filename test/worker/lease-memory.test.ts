@@ -127,13 +127,13 @@ test('D2 a connection that swallows a renewal is given up in time', async () => 
   await work.stop()
 })
 
-test('I9 declared dead: told once, and never asked again', async () => {
+test('I9 a refusal is seen at once, told once, and the store is not asked again', async () => {
   const { work, advance, seen, told, hold } = renewing([async () => false])
   const held = hold()
   work.start()
-  await advance(50)
+  await turn()
   expect(held.holds()).toBe(false)
-  expect(told).toEqual([{ kind: 'lost' }])
+  expect(told).toEqual([{ kind: 'refused' }])
   await advance(leaseMs)
   expect(seen.asked).toHaveLength(1)
   await work.stop()

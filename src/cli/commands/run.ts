@@ -6,6 +6,7 @@ import { addRunEvents } from './run/events.ts'
 import { addRunPreview } from './run/preview.ts'
 import { addRunRetry } from './run/retry.ts'
 import { addRunShow } from './run/show.ts'
+import { addRunSignal } from './run/signal.ts'
 import { addRunState } from './run/state.ts'
 import { addStops } from './run/stop.ts'
 
@@ -23,6 +24,7 @@ export function addRun(program: Command): void {
   addRunShow(command)
   addStops(command)
   addRunRetry(command)
+  addRunSignal(command)
   addRunPreview(command)
   addRunEvents(command)
   addRunState(command)

@@ -10,6 +10,7 @@ import type { Colors } from '../output.ts'
 import { renderTable } from '../table.ts'
 import { relative } from '../text.ts'
 import { oneOf, wholeNumber } from '../usage.ts'
+import { waitWords } from '../waits.ts'
 import { runJson } from '../wire.ts'
 
 interface Options {
@@ -101,6 +102,8 @@ async function whatNow(cf: Counterfoil, run: Run): Promise<string> {
     const item = await cf.store.getItem(run.namespace, itemId)
     return item?.title ?? itemId
   }
+  const waits = waitWords(run, systemClock.now())
+  if (waits !== null) return waits
   if (run.state === 'failed') {
     const failure = JSON.parse(run.errorJson ?? '{}') as { message?: string }
     return failure.message ?? ''

@@ -2,8 +2,8 @@
 // remembers: every statement names its schema, none is prepared by name, settings are those of one
 // transaction; so a pooler may give each transaction another connection.
 import type pg from 'pg'
-import type { Sealer } from '../seal.ts'
 import { keepsConnection, storeError, translate } from './errors.ts'
+import type { Keys } from './key.ts'
 import type { Location } from './location.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { Columns } from './tables.ts'
@@ -23,7 +23,7 @@ export class Connection {
   readonly url: string
   /** Process ids of our own sessions, to tell our notifications from others'. */
   readonly sessions = new Set<number>()
-  private signer: Sealer | null = null
+  private held: Keys | null = null
   private closed = false
   private looking = false
 
@@ -38,13 +38,13 @@ export class Connection {
     pool.on('error', () => {})
   }
 
-  get sealer(): Sealer {
-    if (this.signer === null) throw new Error('the keys have not been read yet')
-    return this.signer
+  get keys(): Keys {
+    if (this.held === null) throw new Error('the keys have not been read yet')
+    return this.held
   }
 
-  set sealer(sealer: Sealer) {
-    this.signer = sealer
+  set keys(keys: Keys) {
+    this.held = keys
   }
 
   /** Rows of a statement that is a transaction of its own. */

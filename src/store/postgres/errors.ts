@@ -54,12 +54,12 @@ export type StoreErrorCode = keyof typeof templates
 export function storeError(
   code: StoreErrorCode,
   url: string,
-  more: { says?: string; cause?: unknown; details?: Record<string, unknown> } = {},
+  more: { says?: string; cause?: unknown; retryable?: boolean } = {},
 ): CounterfoilError {
   const template: Template = templates[code]
   return new CounterfoilError(code, `store ${url}: ${more.says ?? template.says}`, {
-    retryable: template.retryable ?? false,
-    details: { url, ...more.details },
+    retryable: more.retryable ?? template.retryable ?? false,
+    details: { url },
     ...(more.cause === undefined ? {} : { cause: more.cause }),
   })
 }

@@ -25,7 +25,46 @@ export function requireKey(url: string, given: string | undefined): string {
   throw storeError('STORE_KEY_MISSING', url, { says })
 }
 
-export async function openSealer(c: Connection, given: string): Promise<Sealer> {
+export class Keys {
+  readonly sealer: Sealer
+  private readonly c: Connection
+  private readonly own: ReadonlySet<string>
+  /** Keys of the store that this process was not given. */
+  private readonly strangers = new Set<string>()
+
+  constructor(c: Connection, keys: readonly Key[]) {
+    this.c = c
+    this.own = new Set(keys.map((key) => key.id))
+    this.sealer = createSealer(keys, { given: true, find: (id) => this.find(id) })
+  }
+
+  /**
+   * Before rows are verified: a key that nobody knew when the store was opened may have been added
+   * since, and that has to be asked for.
+   */
+  async meet(rows: readonly Columns[]): Promise<void> {
+    if (!rows.some((row) => this.isNew(row))) return
+    for (const id of (await readChecks(this.c)).keys()) {
+      if (!this.own.has(id)) this.strangers.add(id)
+    }
+  }
+
+  private isNew({ mac }: Columns): boolean {
+    const id = typeof mac === 'string' ? mac.slice(0, mac.indexOf(':')) : ''
+    return id !== '' && !this.own.has(id) && !this.strangers.has(id)
+  }
+
+  /** A key that this process does not have is no forgery: nothing is said of the row. */
+  private find(id: string): readonly Key[] {
+    if (!this.strangers.has(id)) return []
+    const says =
+      `a row is signed with key ${id}, which this process does not have: it was opened with ` +
+      'other keys; give this one as well'
+    throw storeError('STORE_KEY_MISSING', this.c.url, { says, retryable: true })
+  }
+}
+
+export async function openKeys(c: Connection, given: string): Promise<Keys> {
   const checks = await readChecks(c)
   const keys = parse(c.url, given, checks)
   const have = new Set(keys.map((key) => key.id))
@@ -40,7 +79,7 @@ export async function openSealer(c: Connection, given: string): Promise<Sealer> 
   for (const key of keys) {
     if (!checks.has(key.id)) await c.call('add_key_check', [key.id, keyCheck(key)])
   }
-  return createSealer(keys, { given: true, find: (id) => findKeys(c, id) })
+  return new Keys(c, keys)
 }
 
 function parse(url: string, given: string, checks: ReadonlyMap<string, string>): Key[] {
@@ -50,39 +89,4 @@ function parse(url: string, given: string, checks: ReadonlyMap<string, string>):
     if (!(error instanceof KeysRefused)) throw error
     throw storeError('STORE_KEY_WRONG', url, { says: error.message })
   }
-}
-
-const strangers = new WeakMap<Connection, Set<string>>()
-
-function strangersOf(c: Connection): Set<string> {
-  const known = strangers.get(c) ?? new Set<string>()
-  strangers.set(c, known)
-  return known
-}
-
-/** A key of the store that this process does not have is no forgery: nothing is said of the row. */
-function findKeys(c: Connection, id: string): readonly Key[] {
-  if (!strangersOf(c).has(id)) return []
-  const says =
-    `a row is signed with key ${id}, which this process does not have: it was opened with other ` +
-    'keys; give this one as well'
-  throw storeError('STORE_KEY_MISSING', c.url, { says, retryable: true })
-}
-
-/**
- * Before rows are verified: a key that nobody knew when the store was opened may have been added
- * since, and that has to be asked for.
- */
-export async function meetKeys(
-  c: Connection,
-  own: ReadonlySet<string>,
-  rows: readonly Columns[],
-): Promise<void> {
-  const met = strangersOf(c)
-  const isNew = ({ mac }: Columns) => {
-    const id = typeof mac === 'string' ? mac.slice(0, mac.indexOf(':')) : ''
-    return id !== '' && !own.has(id) && !met.has(id)
-  }
-  if (!rows.some(isNew)) return
-  for (const id of (await readChecks(c)).keys()) if (!own.has(id)) met.add(id)
 }

@@ -13,6 +13,7 @@ import { findRun, type Tail, tailOf } from '../../find.ts'
 import { renderTable } from '../../table.ts'
 import { clean, clip, duration, iso, plural, relative, wrap } from '../../text.ts'
 import { wholeNumber } from '../../usage.ts'
+import { waitWords } from '../../waits.ts'
 import { decisionJson, eventJson, itemJson, recordJson, runJson } from '../../wire.ts'
 import { stateColor } from '../runs.ts'
 
@@ -136,6 +137,9 @@ function headLines(cli: Cli, { run, waiting }: RunPicture): string[] {
     const [first = '', ...rest] = wrap(clean(failure.message ?? run.errorJson), width - 10)
     lines.push(line('error', first), ...rest.map((text) => line('', text)))
   }
+  const waits = waitWords(run, now)
+  if (waits !== null) lines.push(line('waits for', waits))
+  if (run.parentRunId !== null) lines.push(line('parent', run.parentRunId))
   for (const item of waiting) {
     lines.push(line('waits for', item.title), ...cli.again(10, 'inbox', 'show', item.itemId))
   }

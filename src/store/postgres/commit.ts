@@ -1,0 +1,201 @@
+// Owns: how a holder's, a client's and a former holder's changes reach the server. What happens to
+// them there, under the run row's lock, is 004_commit.sql.
+// Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
+// is recognised by its id, also when an earlier sending of it comes late. I10 a park that overlooked
+// an arrival writes nothing; a child's end and its parent's arrival are one transaction.
+import { CounterfoilError } from '../../model/errors.ts'
+import type { Run, RunRef } from '../../model/records.ts'
+import { isEnded } from '../../model/run-state.ts'
+import { isEnd, parentOf } from '../family.ts'
+import { checkChanges, newsOf } from '../policy.ts'
+import { checkNotSwept } from '../retention.ts'
+import type {
+  Amendment,
+  Authority,
+  Changes,
+  Commit,
+  CommitResult,
+  LoadAt,
+  Loaded,
+  NewRun,
+  Parent,
+} from '../store.ts'
+import type { Connection, Query } from './connection.ts'
+import { decodeLoaded, selectRun } from './read.ts'
+import * as tables from './tables.ts'
+import { addRows, changeColumns, newColumns, noRows, rowArguments } from './write.ts'
+
+export async function start(
+  c: Connection,
+  made: NewRun,
+): Promise<{ created: boolean; run: Run }> {
+  const old = await c.ask<tables.Columns | null>('start_run', [JSON.stringify(newColumns(made))])
+  return old === null
+    ? { created: true, run: made.run }
+    : { created: false, run: tables.runs.decode(old) }
+}
+
+type Answer = CommitResult | 'other_parent'
+
+/**
+ * A run occurs once in a batch. A commit that policy refuses is not sent: the others are, and the
+ * refusal is thrown when they are durable. A row that a trigger refuses takes the whole batch back;
+ * either way, writing commits again one by one tells which it was.
+ */
+export async function commit(c: Connection, batch: readonly Commit[]): Promise<CommitResult[]> {
+  const refusals: unknown[] = []
+  const answers = new Map<Commit, Answer>()
+  const plain: Commit[] = []
+  const family: Commit[] = []
+  for (const one of batch) {
+    try {
+      checkChanges({ ...one, state: 'running' }, 'holder', one.changes)
+    } catch (error) {
+      refusals.push(error)
+      continue
+    }
+    if (concernsFamily(one)) family.push(one)
+    else plain.push(one)
+  }
+  const wait = batch.length === 1
+  if (plain.length > 1) {
+    const all = await sendBatch(c, plain)
+    plain.forEach((one, i) => void answers.set(one, all[i] ?? 'stale_fence'))
+  } else {
+    for (const one of plain) answers.set(one, await sendOne(c, one, wait, null))
+  }
+  // One after the other: two of them may concern the same parent.
+  for (const one of family) answers.set(one, await sendOne(c, one, wait, one.parent ?? null))
+  for (const [one, answer] of answers) {
+    if (answer === 'other_parent') answers.set(one, await sendToParent(c, one, wait))
+  }
+  if (refusals.length > 0) throw refusals[0]
+  return batch.map((one) => answers.get(one) as CommitResult)
+}
+
+/** Whether other runs are told of it: the parent of one that ends, the children of one cancelled. */
+function concernsFamily({ parent, changes }: Commit): boolean {
+  const state = changes.run?.state
+  return state === 'cancelled' || (parent !== undefined && state !== undefined && isEnded(state))
+}
+
+/** The run's own row says who its parent is. */
+async function sendToParent(c: Connection, one: Commit, wait: boolean): Promise<CommitResult> {
+  const run = await selectRun(c, one)
+  if (run === null) return 'stale_fence'
+  const answer = await sendOne(c, one, wait, parentOf(run, one.parent))
+  return answer === 'other_parent' ? 'stale_fence' : answer
+}
+
+async function sendOne(
+  c: Connection,
+  one: Commit,
+  wait: boolean,
+  parent: Parent | null,
+): Promise<Answer> {
+  const { namespace, runId, commitId, workerId, fence, arrivalsSeen = null, changes } = one
+  const rows = noRows()
+  addRows(c, rows, changes)
+  const change = changes.run === undefined ? null : JSON.stringify(changeColumns(changes.run))
+  const tells = parent !== null && changes.run?.state !== undefined && isEnded(changes.run.state)
+  const isFamily = tells || changes.run?.state === 'cancelled'
+  return c.ask<Answer>('commit_one', [
+    ...[namespace, runId, commitId, workerId, fence, arrivalsSeen, change],
+    ...rowArguments(rows),
+    ...[wait, isFamily, ...news(c, one, tells ? parent : null, changes)],
+  ])
+}
+
+async function sendBatch(c: Connection, batch: readonly Commit[]): Promise<Answer[]> {
+  const rows = noRows()
+  const heads = batch.map((one, i) => {
+    addRows(c, rows, one.changes)
+    const change = one.changes.run === undefined ? null : changeColumns(one.changes.run)
+    return {
+      ...{ i: i + 1, namespace: one.namespace, run_id: one.runId, commit_id: one.commitId },
+      ...{ worker_id: one.workerId, fence: one.fence, change },
+      arrivals_seen: one.arrivalsSeen ?? null,
+    }
+  })
+  return c.ask<Answer[]>('commit_batch', [JSON.stringify(heads), ...rowArguments(rows)])
+}
+
+/** The parent's id, and the row of evidence that tells it of the end. */
+function news(
+  c: Connection,
+  child: RunRef,
+  parent: Parent | null,
+  { run = {} }: Changes,
+): [string | null, string | null] {
+  if (parent === null) return [null, null]
+  const row = tables.evidence.tidy(newsOf(child, parent, run, c.clock.now()))
+  const columns = { ...tables.evidence.encode(row), mac: c.keys.sealer.evidence(row) }
+  return [parent.runId, JSON.stringify(columns)]
+}
+
+/** Thrown inside a transaction to begin it again with the parent's row locked first. */
+class ParentFirst extends Error {
+  readonly parentRunId: string
+
+  constructor(parentRunId: string) {
+    super('the parent has to be locked first')
+    this.parentRunId = parentRunId
+  }
+}
+
+export async function amend<T>(
+  c: Connection,
+  ref: RunRef,
+  by: Authority,
+  change: (now: Loaded) => Amendment<T>,
+  at?: LoadAt,
+): Promise<Amendment<T>> {
+  const once = (parentRunId: string | null) =>
+    c.transaction((query) => amendWithin(c, query, ref, by, change, at, parentRunId))
+  try {
+    return await once(null)
+  } catch (error) {
+    if (!(error instanceof ParentFirst)) throw error
+    return once(error.parentRunId)
+  }
+}
+
+async function amendWithin<T>(
+  c: Connection,
+  query: Query,
+  ref: RunRef,
+  by: Authority,
+  change: (now: Loaded) => Amendment<T>,
+  at: LoadAt | undefined,
+  lockedParent: string | null,
+): Promise<Amendment<T>> {
+  const { namespace, runId } = ref
+  const place = [at?.visit ?? null, at?.scope?.nodeId ?? null, at?.scope?.checkpointId ?? null]
+  const [row] = await query(`select ${c.schema}.amend_load($1, $2, $3, $4, $5, $6) as loaded`, [
+    ...[namespace, runId, ...place, lockedParent],
+  ])
+  const now = await decodeLoaded(c, row?.['loaded'])
+  if (now === null) throw runNotFound(ref)
+  const amendment = change(now)
+  const { changes } = amendment
+  if (changes === null) return amendment
+  checkNotSwept(now.run)
+  checkChanges(now.run, by, changes)
+  const parent = isEnd(now.run, changes.run) ? parentOf(now.run, undefined) : null
+  // Locked in the order of making, or two might wait for each other.
+  if (parent !== null && lockedParent === null) throw new ParentFirst(parent.runId)
+  const rows = noRows()
+  addRows(c, rows, changes)
+  await query(`select ${c.schema}.amend_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, [
+    ...[namespace, runId, JSON.stringify(changeColumns(changes.run ?? {}))],
+    ...rowArguments(rows),
+    ...news(c, now.run, parent, changes),
+  ])
+  return amendment
+}
+
+function runNotFound({ namespace, runId }: RunRef): CounterfoilError {
+  return new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`, {
+    details: { namespace, runId },
+  })
+}

@@ -1,0 +1,133 @@
+// Owns: who holds which run, as far as this process knows. The rules are 006_lease.sql; leases count
+// on the server's clock.
+// Invariants: D2 a claim whose answer was lost gives its runs to the next claim of the same worker:
+// else they would be held, and renewed, by one who knows nothing of them.
+import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import type { Run } from '../../model/records.ts'
+import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
+import type { Connection } from './connection.ts'
+import { storeError } from './errors.ts'
+import { movedSince } from './incarnation.ts'
+import type { Columns } from './tables.ts'
+import * as tables from './tables.ts'
+
+export async function registerWorker(
+  c: Connection,
+  worker: NewWorker,
+  leaseMs: number,
+): Promise<void> {
+  const { workerId, pid, host, bootId, socketPath, socketInode, startedAt } = worker
+  const row = {
+    ...{ worker_id: workerId, pid, host, boot_id: bootId, started_at: startedAt },
+    ...{ socket_path: socketPath, socket_inode: socketInode },
+  }
+  const done = await c.ask<boolean>('register_worker', [JSON.stringify(row), leaseMs])
+  if (!done) throw workerDead(workerId)
+}
+
+export async function renewWorker(
+  c: Connection,
+  workerId: string,
+  leaseMs: number,
+): Promise<boolean> {
+  const sentMs = c.clock.mono()
+  const [row] = await c.call('renew_worker', [workerId, leaseMs])
+  c.clock.heard(sentMs, row?.['at'] as number)
+  return row?.['renewed'] === true
+}
+
+export async function listWorkers(c: Connection, provable: boolean): Promise<WorkerRow[]> {
+  const which = provable ? 'where died_at is null and socket_path is not null' : ''
+  const rows = await c.query(
+    `select *, lease_until <= ${c.schema}.now_ms() as expired
+     from ${c.schema}.workers ${which} order by id`,
+  )
+  return rows.map(decodeWorker)
+}
+
+function decodeWorker(row: Columns): WorkerRow {
+  return {
+    workerId: row['worker_id'],
+    pid: row['pid'],
+    host: row['host'],
+    bootId: row['boot_id'],
+    socketPath: row['socket_path'],
+    socketInode: row['socket_inode'],
+    startedAt: row['started_at'],
+    leaseUntil: row['lease_until'],
+    expired: row['expired'],
+    stoppedAt: row['stopped_at'],
+    diedAt: row['died_at'],
+    deathProof: row['death_proof'],
+  } as WorkerRow
+}
+
+export async function listStops(c: Connection, workerId: string): Promise<Run[]> {
+  const rows = await c.query(
+    `select ${tables.runs.columns} from ${c.schema}.runs
+     where worker_id = $1 and stop is not null and state = 'running'`,
+    [workerId],
+  )
+  return rows.map(tables.runs.decode)
+}
+
+interface LostClaim {
+  readonly claimId: string
+  readonly workerId: string
+  readonly atMs: number
+}
+
+/** Longer than any statement can be on its way. */
+const lostMs = 600_000
+const lostMax = 100
+
+export class Claims {
+  private readonly c: Connection
+  /** The group that was served last, so that the next claim begins after it. */
+  private served: [namespace: string, graph: string] = ['', '']
+  private lost: LostClaim[] = []
+
+  constructor(c: Connection) {
+    this.c = c
+  }
+
+  async claim(request: ClaimRequest): Promise<Run[]> {
+    const { workerId, namespace = null, graphs, countMax, runId = null } = request
+    if (countMax <= 0 && runId === null) return []
+    const claimId = this.c.clock.uuid()
+    const now = this.c.clock.mono()
+    this.lost = this.lost.filter(({ atMs }) => now - atMs < lostMs).slice(-lostMax)
+    const lost = this.lost.filter((one) => one.workerId === workerId)
+    const ids = lost.map((one) => one.claimId)
+    try {
+      const rows = await this.c.call('claim_runs', [
+        ...[workerId, namespace, graphs.map(({ name }) => name)],
+        ...[graphs.map(({ version }) => version), countMax, runId, claimId, ids, this.served],
+      ])
+      const runs = rows.map(tables.runs.decode)
+      const last = runs.at(-1)
+      if (last) this.served = [last.namespace, last.graph]
+      return runs
+    } catch (error) {
+      throw await this.explain(error, workerId, claimId)
+    }
+  }
+
+  private async explain(error: unknown, workerId: string, claimId: string): Promise<unknown> {
+    if (isCounterfoilError(error, 'WORKER_DEAD')) return workerDead(workerId)
+    if (isCounterfoilError(error, 'STORE_MOVED')) {
+      const says = (await movedSince(this.c)) ?? undefined
+      return says === undefined ? error : storeError('STORE_MOVED', this.c.url, { says })
+    }
+    this.lost.push({ claimId, workerId, atMs: this.c.clock.mono() })
+    return error
+  }
+}
+
+function workerDead(workerId: string): CounterfoilError {
+  return new CounterfoilError(
+    'WORKER_DEAD',
+    `worker ${workerId} is not registered, has stopped or was declared dead; start a new one`,
+    { details: { workerId } },
+  )
+}

@@ -1,0 +1,150 @@
+// Puts changes into the form they travel in: one list of rows a table, signed, each row once.
+import type { CallRecord } from '../../model/records.ts'
+import { isSigned } from '../seal.ts'
+import type { Changes, NewRun, RunChange } from '../store.ts'
+import type { Connection } from './connection.ts'
+import { storeError } from './errors.ts'
+import { type Columns, type Table } from './tables.ts'
+import * as tables from './tables.ts'
+
+/** The rows of one commit or of a batch, as arguments of the functions in 004_commit.sql. */
+export interface Rows {
+  records: Columns[]
+  attempts: Columns[]
+  events: Columns[]
+  checkpoints: Columns[]
+  rest: { [kind: string]: Columns[] }
+}
+
+export function noRows(): Rows {
+  return { records: [], attempts: [], events: [], checkpoints: [], rest: {} }
+}
+
+const jsonOf = (rows: readonly unknown[]) => (rows.length === 0 ? null : JSON.stringify(rows))
+
+export function rowArguments(rows: Rows): (string | null)[] {
+  const rest = Object.keys(rows.rest).length === 0 ? null : JSON.stringify(rows.rest)
+  const lists = [rows.records, rows.attempts, rows.events, rows.checkpoints]
+  return [...lists.map(jsonOf), rest]
+}
+
+/** Adds the rows of a change. Nothing has been sent yet if it throws. */
+export function addRows(c: Connection, to: Rows, changes: Changes): void {
+  const { sealer } = c.keys
+  const put = <T extends object>(
+    into: Columns[],
+    table: Table<T>,
+    rows: readonly T[],
+    { key, mac, isFinal }: Put<T>,
+  ) => {
+    for (const given of rows.length > 1 ? lastForms(c, rows, key, isFinal) : rows) {
+      const row = table.tidy(given)
+      const columns = table.encode(row)
+      if (mac) columns['mac'] = mac(row)
+      into.push(columns)
+    }
+  }
+  const rest = <T extends object>(
+    kind: keyof Changes,
+    table: Table<T>,
+    rows: readonly T[] | undefined,
+    how: Put<T>,
+  ) => {
+    if (rows === undefined || rows.length === 0) return
+    to.rest[kind] ??= []
+    put(to.rest[kind], table, rows, how)
+  }
+  put(to.records, tables.records, changes.records ?? [], {
+    key: (r) => [r.nodeId, r.checkpointId, r.tool, r.inputHash, r.occurrence],
+    mac: (row) => sealer.record(row),
+    isFinal: (row) => isSettled(row),
+  })
+  put(to.attempts, tables.attempts, changes.attempts ?? [], {
+    key: (row) => [row.attemptId],
+    mac: (row) => (isSigned(row) ? sealer.attempt(row) : null),
+  })
+  put(to.events, tables.events, changes.events ?? [], {})
+  put(to.checkpoints, tables.checkpoints, changes.checkpoints ?? [], {
+    key: (row) => [row.generation, row.visit],
+  })
+  rest('evidence', tables.evidence, changes.evidence, {
+    key: (row) => [row.attemptId],
+    mac: (row) => sealer.evidence(row),
+  })
+  rest('items', tables.items, changes.items, { key: (row) => [row.itemId] })
+  rest('decisions', tables.decisions, changes.decisions, {
+    key: (row) => [row.decisionId],
+    mac: (row) => sealer.decision(row),
+  })
+  rest('signals', tables.signals, changes.signals, {
+    key: (row) => [row.signalId],
+    mac: (row) => sealer.signal(row),
+  })
+  const children = (changes.children ?? []).map(newColumns)
+  if (children.length > 0) to.rest['children'] = [...(to.rest['children'] ?? []), ...children]
+}
+
+interface Put<T> {
+  readonly key?: (row: T) => readonly (string | number)[]
+  readonly mac?: (row: T) => string | null
+  readonly isFinal?: (row: T) => boolean
+}
+
+function isSettled(row: CallRecord): boolean {
+  return row.status === 'committed' || row.status === 'failed'
+}
+
+/**
+ * One statement can put a row once. An intent and its receipt in one change are the receipt; what
+ * was final within the change already cannot be put again, as if each were a statement.
+ */
+function lastForms<T>(
+  c: Connection,
+  rows: readonly T[],
+  key: Put<T>['key'],
+  isFinal: Put<T>['isFinal'],
+): readonly T[] {
+  if (key === undefined) return rows
+  const last = new Map<string, T>()
+  for (const row of rows) {
+    const id = JSON.stringify(key(row))
+    const before = last.get(id)
+    if (before !== undefined && isFinal?.(before)) {
+      throw storeError('ROW_IMMUTABLE', c.url, { says: 'row is final: put twice in one change' })
+    }
+    last.set(id, row)
+  }
+  return last.size === rows.length ? rows : [...last.values()]
+}
+
+/** A run with its first checkpoint and event, as `add_new` takes it. */
+export function newColumns({ run, checkpoint, event }: NewRun): Columns {
+  const encoded = <T>(table: Table<T>, row: T) => table.encode(table.tidy(row))
+  return {
+    run: encoded(tables.runs, run),
+    checkpoints: checkpoint === null ? [] : [encoded(tables.checkpoints, checkpoint)],
+    events: [encoded(tables.events, event)],
+  }
+}
+
+/** A change of the run's row, in the form of the type `run_change`. */
+export function changeColumns(change: RunChange): Columns {
+  const { state, node, visit, reached, arrive, release, progress, rewind } = change
+  const columns: Columns = { state, node, visit, reached, arrive, release, progress, rewind }
+  const run = tables.runs.encode(tables.runs.tidy(change as never))
+  for (const [key, column] of settable) {
+    if (change[key] === undefined) continue
+    columns[`sets_${column}`] = true
+    columns[column] = run[column]
+  }
+  return columns
+}
+
+const settable = [
+  ['stop', 'stop'],
+  ['waitingFor', 'waiting_for'],
+  ['outputJson', 'output_json'],
+  ['outputDigest', 'output_digest'],
+  ['errorJson', 'error_json'],
+  ['wakeAt', 'wake_at'],
+] as const

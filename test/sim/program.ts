@@ -147,9 +147,10 @@ export interface Environment {
 export interface Machine {
   call(node: CallNode, input: string): Promise<{ value: string }>
   sleep(ms: number): Promise<void>
-  durableSleep(ms: number): Promise<void>
+  /** For programs of the kind `waits`. */
+  durableSleep?(ms: number): Promise<void>
   /** What was sent, or null for nothing in time. */
-  signal(name: string, timeoutMs: number | null): Promise<string | null>
+  signal?(name: string, timeoutMs: number | null): Promise<string | null>
   now(): number
   nonce(): string
 }
@@ -178,9 +179,9 @@ export async function run(node: Program, env: Environment, machine: Machine): Pr
     case 'timer':
       return machine.sleep(node.ms)
     case 'sleep':
-      return machine.durableSleep(node.ms)
+      return machine.durableSleep?.(node.ms)
     case 'signal':
-      env.local = hash(`${env.local}/${await machine.signal(node.name, node.timeoutMs)}`)
+      env.local = hash(`${env.local}/${await machine.signal?.(node.name, node.timeoutMs)}`)
       return
     case 'hops':
       for (let i = 0; i < node.count; i++) await null

@@ -1,6 +1,6 @@
 // What the fleet asks of the file: a database of the schema before it opens as it is, a lease is
 // renewed from beside, and what retention takes it takes with the guards in place.
-import { copyFileSync, renameSync } from 'node:fs'
+import { copyFileSync, existsSync, renameSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -117,7 +117,7 @@ describe('renewing from beside', () => {
   const store = (path: string) => openSqlite({ path, clock: systemClock })
   const until = async (s: Store) => (await s.workers())[0]?.leaseUntil ?? 0
 
-  test('D2 a lease is renewed by a connection of its own, also while the store writes', async () => {
+  test('D2 a lease is renewed by a connection of its own', async () => {
     const path = newPath()
     const s = await store(path)
     await s.register(newWorker(worker), 1_000)
@@ -156,12 +156,14 @@ describe('renewing from beside', () => {
     await s.close()
   })
 
-  test('a file that is locked or missing is told in our words', async () => {
+  test('a file that is missing is told in our words, and is not made', async () => {
     const path = newPath()
-    const missing = openRenewer({ path })
-    await expect(missing).rejects.toMatchObject({ code: 'STORE_READ_ONLY' })
-    const s = await store(path)
-    // A thread cannot load what has not been built.
+    await expect(openRenewer({ path })).rejects.toMatchObject({ code: 'STORE_READ_ONLY' })
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('from TypeScript sources there is none: a thread could not load it', async () => {
+    const s = await store(newPath())
     expect(s.renewal).toBe(null)
     await s.close()
   })

@@ -40,9 +40,9 @@ function expectEnded(...ends: Exit[]): void {
 
 test('D2 blocked for three leases: the thread renews, nobody takes the run over', async () => {
   const { site, start } = await begin()
-  const idle = start({ busyMs: 0, idle: true })
-  await idle.says('working')
   const blocked = start({ busyMs: 3 * leaseMs })
+  await blocked.says('sending first')
+  const idle = start({ busyMs: 0, idle: true })
   const ends = await Promise.all([blocked.exit, idle.exit])
   expectEnded(...ends)
   expect(subjects(site)).toEqual(['first', 'second'])
@@ -53,9 +53,9 @@ test('D2 blocked for three leases: the thread renews, nobody takes the run over'
 
 test('D2 blocked beyond the bound: taken over, and woken it sends nothing', async () => {
   const { site, start } = await begin()
-  const idle = start({ busyMs: 0, idle: true })
-  await idle.says('working')
   const blocked = start({ busyMs: 5 * leaseMs, blockedMsMax: leaseMs })
+  await blocked.says('sending first')
+  const idle = start({ busyMs: 0, idle: true })
   const ends = await Promise.all([blocked.exit, idle.exit])
   expectEnded(...ends)
   expect(subjects(site)).toEqual(['first', 'second'])
@@ -77,9 +77,9 @@ test.each(Object.entries(broken))(
   'D2 a thread that %s: the main thread renews',
   async (_, renewer) => {
     const { site, start } = await begin()
-    const idle = start({ busyMs: 0, idle: true })
-    await idle.says('working')
     const worker = start({ busyMs: 0, renewer, waitMs: 3 * leaseMs })
+    await worker.says('sending first')
+    const idle = start({ busyMs: 0, idle: true })
     const ends = await Promise.all([worker.exit, idle.exit])
     expectEnded(...ends)
     expect(await fencesOf(site)).toEqual([1, 1])

@@ -5,6 +5,7 @@ export default defineConfig({
     ...['src/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
     // A thread that workers start, and what it loads; nothing imports them.
     ...['src/worker/keeper-thread.ts', 'src/store/sqlite/renewer.ts'],
+    'src/store/postgres/renewer.ts',
     // Processes that the demo starts; nothing imports them.
     ...['mail-server', 'plain-worker', 'worker'].map((name) => `src/cli/demo/${name}.ts`),
   ],
@@ -15,5 +16,8 @@ export default defineConfig({
   fixedExtension: false,
   target: 'node20.19',
   outDir: 'dist',
-  copy: [{ from: 'src/store/sqlite/migrations', to: 'dist/store/sqlite' }],
+  copy: ['sqlite', 'postgres'].map((store) => ({
+    from: `src/store/${store}/migrations`,
+    to: `dist/store/${store}`,
+  })),
 })

@@ -6,6 +6,8 @@ const { COUNTERFOIL_TEST_REPORT: report } = process.env
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // A Postgres server for whoever needs one.
+    globalSetup: ['test/postgres/global-setup.ts'],
     testTimeout: 30_000,
     pool: 'forks',
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],

@@ -71,8 +71,8 @@ const small = workflow({
   },
 })
 
-export async function openBench(/** @type {string} */ store) {
-  const cf = await open({ store, graphs: [sequence, small] })
+export async function openBench(/** @type {string} */ store, /** @type {string=} */ key) {
+  const cf = await open({ store, graphs: [sequence, small], ...(key ? { key } : {}) })
   const worker = cf.worker({ concurrency: 50 })
   await worker.start()
   return {

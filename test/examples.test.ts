@@ -192,3 +192,27 @@ test('N3 the trip is killed at step 4 and charges once; a restart charges twice'
   expect(stdout).toMatch(/charges on the card +1 +2/)
   expect(stdout).toMatch(/4 charge_card +idempotent_with_key +2 /)
 })
+
+/** The four agents; what they and their supervisor have counted. */
+async function fourAgents(...args: string[]) {
+  const file = join(folder(), 'figures.json')
+  const words = [example('four-agents.mjs'), '--figures', file, ...args]
+  const { stdout } = await promisify(execFile)(process.execPath, words)
+  return { stdout, figures: JSON.parse(readFileSync(file, 'utf8')) }
+}
+
+test('N4 four agents, killed with their whole group at step 141 of 160, end without help', async () => {
+  const { stdout, figures } = await fourAgents()
+  expect(figures).toMatchObject({ steps: 160, starts: 2, duplicates: 0, asked: 0 })
+  expect(stdout).toContain('step 141 of 160 is done, and nobody has been told: SIGKILL to all')
+  expect(stdout).toMatch(/back at work \d+ ms after the kill, done after \d+ ms/)
+  expect(figures.doneMs).toBeLessThan(30_000)
+}, 60_000)
+
+test('N4 with unsafe steps a person is asked about those under way, and nothing is done twice', async () => {
+  const { stdout, figures } = await fourAgents('--unsafe')
+  expect(figures).toMatchObject({ steps: 160, starts: 2, duplicates: 0 })
+  expect(stdout.match(/a person is asked: agent-\d.*: mail: did it happen\?/g) ?? []).toHaveLength(
+    figures.asked,
+  )
+}, 60_000)

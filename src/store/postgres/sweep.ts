@@ -5,6 +5,7 @@ import { sharedText } from '../seal.ts'
 import type { Backlog, Retention, ShareAnswer, Shared, ShareKey, WakePass } from '../store.ts'
 import type { Connection } from './connection.ts'
 import * as tables from './tables.ts'
+import { clean } from './text.ts'
 
 /** Deleting the rows of fifty long runs takes its time. */
 const retainMs = 120_000
@@ -90,8 +91,9 @@ export async function putShare(
     return
   }
   const until = c.clock.now() + shareMs
-  const { resultJson, externalId } = shared
-  const mac = c.keys.sealer.shared(key, shared, until)
+  const tidy = (text: string | null) => text && clean(text)
+  const [resultJson, externalId] = [tidy(shared.resultJson), tidy(shared.externalId)]
+  const mac = c.keys.sealer.shared(key, { resultJson, externalId }, until)
   await c.call('put_share', [...keyOf(key), workerId, resultJson, externalId, until, mac])
 }
 

@@ -39,8 +39,9 @@ function table<T extends object>(
   fields: { readonly [K in keyof T]-?: string | Column },
 ): Table<T> {
   const columns = (Object.keys(fields) as (keyof T & string)[]).map((key) => {
-    const field = fields[key]
-    return { key, ...(typeof field === 'string' ? { column: field, json: false } : field) }
+    const field: string | Column = fields[key]
+    const column: Column = typeof field === 'string' ? { column: field, json: false } : field
+    return { key, ...column }
   })
   return {
     name,

@@ -1,0 +1,192 @@
+// The Postgres store, for fleets: many processes on many machines, one server that all share.
+import type { Renewal, Store } from '../store.ts'
+import { amend, commit, start } from './commit.ts'
+import type { Connection } from './connection.ts'
+import { loadDriver, type Settings } from './driver.ts'
+import { movedSince } from './incarnation.ts'
+import * as lease from './lease.ts'
+import * as list from './list.ts'
+import { Listener } from './listen.ts'
+import * as lookup from './lookup.ts'
+import { openConnection, type PostgresOptions } from './open.ts'
+import { load, selectChain, selectRun } from './read.ts'
+import * as sweep from './sweep.ts'
+
+export { isPostgresUrl } from './location.ts'
+export type { SchemaStatus } from './migrate.ts'
+export type { PostgresOptions } from './open.ts'
+export { createPostgresRoles, migratePostgres, postgresStatus } from './open.ts'
+export type { Roles } from './roles.ts'
+
+export async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const { c, settings, caveats } = await openConnection(options)
+  const listeners = new Set<() => void>()
+  const changed = announcer(c, listeners)
+  const listener = new Listener(c, await loadDriver(), settings, changed)
+  let listening = false
+  return {
+    url: c.url,
+    clock: c.clock,
+    local: false,
+    renewal: renewalOf(c, settings),
+    caveats,
+    ...writes(c, changed),
+    ...leases(c, changed),
+    ...lists(c),
+    ...lookups(c),
+    ...sweeps(c, changed),
+    moved: () => movedSince(c),
+    adopt: async (by, reason) => {
+      await c.call('adopt', [by, reason])
+      changed()
+    },
+    onChange: (fn) => {
+      listeners.add(fn)
+      if (!listening) void listener.start()
+      listening = true
+      return () => {
+        listeners.delete(fn)
+      }
+    },
+    close: async () => {
+      listeners.clear()
+      await listener.close()
+      await c.close()
+    },
+  }
+}
+
+/** Listeners hear of writes in a turn of their own, once for many. */
+function announcer(c: Connection, listeners: ReadonlySet<() => void>): () => void {
+  let announced = false
+  return () => {
+    if (announced || listeners.size === 0) return
+    announced = true
+    c.clock.turn(() => {
+      announced = false
+      for (const listener of [...listeners]) listener()
+    })
+  }
+}
+
+function renewalOf(c: Connection, settings: Settings): Renewal {
+  const file = import.meta.url.endsWith('.ts') ? './renewer.ts' : './renewer.js'
+  const data = { settings, schema: c.location.schema }
+  return { module: new URL(file, import.meta.url).href, data }
+}
+
+function writes(
+  c: Connection,
+  changed: () => void,
+): Pick<Store, 'start' | 'load' | 'commit' | 'amend'> {
+  return {
+    start: async (made) => {
+      const result = await start(c, made)
+      if (result.created) changed()
+      return result
+    },
+    load: (ref, at) => load(c, ref, at),
+    commit: async (batch) => {
+      const results = await commit(c, batch)
+      if (batch.some(({ changes }) => changes.run?.state ?? changes.children)) changed()
+      return results
+    },
+    amend: async (ref, by, change, at) => {
+      const { changes, value } = await amend(c, ref, by, change, at)
+      if (changes !== null) changed()
+      return value
+    },
+  }
+}
+
+type Leases = 'register' | 'renew' | 'claim' | 'stopWorker' | 'declareDead' | 'workers' | 'stops'
+
+function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
+  const claims = new lease.Claims(c)
+  return {
+    register: (worker, leaseMs) => lease.registerWorker(c, worker, leaseMs),
+    renew: (workerId, leaseMs) => lease.renewWorker(c, workerId, leaseMs),
+    claim: (request) => claims.claim(request),
+    stopWorker: async (workerId, ended) => {
+      await c.call('stop_worker', [workerId, ended])
+      changed()
+    },
+    declareDead: async (workerId, proof) => {
+      await c.call('declare_dead', [workerId, proof])
+      changed()
+    },
+    workers: ({ provable = false } = {}) => lease.listWorkers(c, provable),
+    stops: (workerId) => lease.listStops(c, workerId),
+  }
+}
+
+type Lookups =
+  | 'registerGraph'
+  | 'keyInput'
+  | 'openCalls'
+  | 'blobsInUse'
+  | 'rotateKey'
+  | 'readOutput'
+  | 'findAttempt'
+  | 'getSignal'
+  | 'listVersions'
+
+function lookups(c: Connection): Pick<Store, Lookups> {
+  return {
+    registerGraph: (row) => lookup.registerGraph(c, row),
+    keyInput: (ref, tool, key) => lookup.keyInput(c, ref, tool, key),
+    readOutput: async (run) => run.outputJson,
+    openCalls: (ref) => lookup.openCalls(c, ref),
+    blobsInUse: (digests) => lookup.blobsInUse(c, digests),
+    rotateKey: async () => lookup.rotateKey(c),
+    findAttempt: (tokenHash) => lookup.findAttempt(c, tokenHash),
+    getSignal: (ref, signalId) => lookup.getSignal(c, ref, signalId),
+    listVersions: (namespace) => lookup.listVersions(c, namespace),
+  }
+}
+
+type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+
+function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
+  return {
+    wakeDue: async (countMax) => {
+      const pass = await sweep.wakeDue(c, countMax)
+      if (pass.woken > 0) changed()
+      return pass
+    },
+    listOverdue: (countMax) => sweep.listOverdue(c, countMax),
+    retain: (keep, countMax) => sweep.retain(c, keep, countMax),
+    backlog: () => sweep.backlog(c),
+    takeShare: (key, workerId, makeMs) => sweep.takeShare(c, key, workerId, makeMs),
+    putShare: (key, by, shared, shareMs) => sweep.putShare(c, key, by, shared, shareMs),
+  }
+}
+
+type Lists =
+  | 'getRun'
+  | 'getItem'
+  | 'listRuns'
+  | 'listItems'
+  | 'listRecords'
+  | 'listAttempts'
+  | 'listEvidence'
+  | 'listDecisions'
+  | 'listEvents'
+  | 'listCheckpoints'
+  | 'loadCheckpoints'
+
+function lists(c: Connection): Pick<Store, Lists> {
+  return {
+    getRun: (ref) => selectRun(c, ref),
+    getItem: (namespace, itemId) => list.getItem(c, namespace, itemId),
+    listRuns: (filter) => list.listRuns(c, filter),
+    listItems: (filter) => list.listItems(c, filter),
+    listRecords: (ref, page) => list.listRecords(c, ref, page),
+    listAttempts: (ref) => list.listAttempts(c, ref),
+    listEvidence: (ref) => list.listEvidence(c, ref),
+    listDecisions: (ref) => list.listDecisions(c, ref),
+    listEvents: (ref, page) => list.listEvents(c, ref, page),
+    listCheckpoints: (ref) => list.listCheckpoints(c, ref),
+    loadCheckpoints: (ref, generation, visit) => selectChain(c, ref, generation, visit),
+  }
+}

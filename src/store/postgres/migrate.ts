@@ -1,0 +1,116 @@
+// Brings the schema up to date: numbered .sql files, applied once each, recognised by their
+// checksum, all in one transaction under a lock of their own; workers may go on meanwhile.
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { randomHex } from '../../clock.ts'
+import type { Connection, Query } from './connection.ts'
+import { storeError } from './errors.ts'
+import { grantAgain } from './roles.ts'
+
+export interface Migration {
+  readonly id: number
+  readonly name: string
+  readonly checksum: string
+  readonly sql: string
+}
+
+export interface SchemaStatus {
+  readonly schema: string
+  readonly applied: readonly string[]
+  readonly pending: readonly string[]
+}
+
+const folder = new URL('./migrations/', import.meta.url)
+/** An index over many rows takes its time. */
+const migrateMs = 3_600_000
+
+export function knownMigrations(): Migration[] {
+  return readdirSync(folder)
+    .filter((name) => /^\d{3}_\w+\.sql$/.test(name))
+    .sort()
+    .map((name) => {
+      const sql = readFileSync(new URL(name, folder), 'utf8').replaceAll('\r\n', '\n')
+      const checksum = createHash('sha256').update(sql).digest('hex')
+      return { id: Number(name.slice(0, 3)), name, checksum, sql }
+    })
+}
+
+/** What is applied and what is missing. Throws if it is not ours to use. Changes nothing. */
+export async function schemaStatus(c: Connection, query: Query): Promise<SchemaStatus> {
+  const known = knownMigrations()
+  const table = `${c.schema}.schema_migrations`
+  const [there] = await query('select to_regclass($1) is not null as made', [table])
+  const rows = there?.['made'] ? await query(`select * from ${table} order by id`) : []
+  for (const row of rows) {
+    const mine = known.find((migration) => migration.id === row['id'])
+    if (mine === undefined) throw storeError('STORE_NEWER', c.url)
+    if (mine.checksum === row['checksum']) continue
+    const says =
+      `migration ${row['name']}, which was applied to it, reads differently now; nothing was ` +
+      'changed; install an unmodified Counterfoil'
+    throw storeError('STORE_MIGRATION_CHANGED', c.url, { says })
+  }
+  const done = new Set(rows.map((row) => row['id']))
+  return {
+    schema: c.location.schema,
+    applied: rows.map((row) => row['name'] as string),
+    pending: known.filter(({ id }) => !done.has(id)).map(({ name }) => name),
+  }
+}
+
+/** Whether this role may make tables here; a worker's may not. */
+export async function mayMigrate(c: Connection): Promise<boolean> {
+  const [row] = await c.query(
+    `select coalesce(
+       (select has_schema_privilege(oid, 'create') from pg_namespace where nspname = $1),
+       has_database_privilege(current_database(), 'create')) as may`,
+    [c.location.schema],
+  )
+  return row?.['may'] === true
+}
+
+/** Applies what is missing; another process may have been first. */
+export function migrateSchema(c: Connection): Promise<SchemaStatus> {
+  return c.transaction(async (query) => {
+    await query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `counterfoil:${c.location.schema}`,
+    ])
+    await query("set local statement_timeout = 0; set local lock_timeout = '60s'")
+    await makeSchema(c, query)
+    const { pending } = await schemaStatus(c, query)
+    await query(`set local search_path to ${c.schema}, pg_temp`)
+    for (const { id, name, checksum, sql } of knownMigrations()) {
+      if (!pending.includes(name)) continue
+      await query(sql, [], migrateMs)
+      await query(
+        `insert into schema_migrations (id, name, checksum, applied_at)
+         values ($1, $2, $3, now())`,
+        [id, name, checksum],
+      )
+    }
+    if (pending.length > 0) await signIn(c, query)
+    return schemaStatus(c, query)
+  })
+}
+
+async function makeSchema(c: Connection, query: Query): Promise<void> {
+  const { schema } = c.location
+  const [there] = await query('select 1 from pg_namespace where nspname = $1', [schema])
+  if (there === undefined) await query(`create schema ${c.schema}`)
+  await query(
+    `create table if not exists ${c.schema}.schema_migrations (
+       id bigint primary key, name text not null, checksum text not null,
+       applied_at timestamptz not null)`,
+  )
+}
+
+/** What a new database is given; and nobody but who is granted it may call anything. */
+async function signIn(c: Connection, query: Query): Promise<void> {
+  await query(
+    `insert into meta (name, value) values ('store_id', $1), ('incarnation', incarnation())
+     on conflict do nothing`,
+    [randomHex(16)],
+  )
+  await query(`revoke all on all functions in schema ${c.schema} from public`)
+  await grantAgain(query, c.schema)
+}

@@ -71,7 +71,11 @@ const small = workflow({
   },
 })
 
-export async function openBench(/** @type {string} */ store, /** @type {string=} */ key) {
+/**
+ * @param {string} store
+ * @param {string} [key]
+ */
+export async function openBench(store, key) {
   const cf = await open({ store, graphs: [sequence, small], ...(key ? { key } : {}) })
   const worker = cf.worker({ concurrency: 50 })
   await worker.start()

@@ -243,18 +243,18 @@ declare
 begin
   for f in
     select c.run, c.holder from (
-      select k as run, k.id, null as holder
+      select k.run, k.id, null as holder
       from unnest(p_versions) v (version)
       cross join lateral (
-        select * from runs r
+        select r as run, r.id from runs r
         where r.state = 'pending' and r.graph = p_graph and r.version = v.version
           and r.namespace = p_namespace
         order by r.id limit p_count for update skip locked) k
       union all
-      select k, k.id, l.worker_id
+      select k.run, k.id, l.worker_id
       from unnest(p_lapsed) l (worker_id)
       cross join lateral (
-        select * from runs r
+        select r as run, r.id from runs r
         where r.state = 'running' and r.worker_id = l.worker_id and r.namespace = p_namespace
           and r.graph = p_graph and r.version = any (p_versions)
         order by r.id limit p_count for update skip locked) k

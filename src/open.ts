@@ -26,15 +26,15 @@ import { Scopes } from './worker/scopes.ts'
 import { Worker, type WorkerOptions } from './worker/worker.ts'
 
 export interface OpenOptions {
-  /** `sqlite:path/to/file.db` or `memory:`. */
+  /** `sqlite:path/to/file.db`, `postgres://user@host/database` or `memory:`. */
   store: string
   graphs?: readonly Graph[]
   namespace?: string
   /** Asked before a call that is not pure is sent: run it, ask a person, or refuse it. */
   gate?: RiskPolicy
-  /** 64 hex digits that sign the ledger; a key file beside the database unless given. */
+  /** 64 hex digits that sign the ledger; SQLite has a key file beside it unless given. */
   key?: string
-  /** Where large results and states lie; a directory beside the database unless given. */
+  /** Where large results and states lie: a directory beside a file, inside a server, unless given. */
   blobDir?: string
   /** Texts of more bytes than this become blobs. */
   blobBytesMin?: number
@@ -82,36 +82,54 @@ export async function open(options: OpenOptions): Promise<Counterfoil> {
   return compose(store, store.clock, graphs, options)
 }
 
+/** Opens the store that a URL names; its driver is loaded only then. */
 export async function openStore(options: OpenOptions, clock: Clock): Promise<Store> {
-  const warn = options.onWarning ?? ((message) => process.emitWarning(message, 'Counterfoil'))
-  const url = options?.store
-  if (url === 'memory:') {
-    const store = openMemory({ clock })
-    for (const caveat of store.caveats) warn(caveat)
-    return store
-  }
+  const { store: url, blobDir } = options
+  const key = options.key ?? process.env['COUNTERFOIL_KEY']
+  const keyed = key === undefined ? {} : { key }
+  const warn = warning(options)
+  if (url === 'memory:') return telling(openMemory({ clock }), warn)
   if (typeof url === 'string' && url.startsWith('sqlite:') && url.length > 'sqlite:'.length) {
     const { openSqlite } = await import('./store/sqlite/index.ts')
-    const key = options.key ?? process.env['COUNTERFOIL_KEY']
-    const store = await openSqlite({
-      path: url.slice('sqlite:'.length),
-      clock,
-      allowNetworkFs: options.allowNetworkFs === true,
-      ...(key === undefined ? {} : { key }),
-    })
-    const dir = blobDirOf(store.url, options.blobDir)
-    const bytesMin = options.blobBytesMin ?? limits.blobBytesMin
-    return withBlobs(store, openFiles({ dir, clock }), { bytesMin })
+    const path = url.slice('sqlite:'.length)
+    const allowNetworkFs = options.allowNetworkFs === true
+    const store = await openSqlite({ path, clock, allowNetworkFs, ...keyed })
+    return blobsBeside(store, blobDirOf(store.url, blobDir), options)
+  }
+  if (typeof url === 'string' && /^postgres(ql)?:\/\//.test(url)) {
+    const { openPostgres } = await import('./store/postgres/index.ts')
+    const store = telling(await openPostgres({ url, clock, ...keyed }), warn)
+    return blobsBeside(store, blobDirOf(store.url, blobDir), options)
   }
   throw new CounterfoilError(
     'STORE_URL_INVALID',
-    `store ${JSON.stringify(url)} is not one that can be opened: say sqlite:runs.db or memory:`,
+    `store ${JSON.stringify(url)} is not one that can be opened: say sqlite:runs.db, ` +
+      'postgres://user@host/database or memory:',
   )
 }
 
-/** The directory with the large values of the store at this URL: beside it, unless given. */
-export function blobDirOf(url: string, given?: string): string {
-  return given ?? `${url.slice('sqlite:'.length)}.blobs`
+function warning({ onWarning }: OpenOptions): (message: string, error?: unknown) => void {
+  return onWarning ?? ((message) => process.emitWarning(message, 'Counterfoil'))
+}
+
+function telling(store: Store, warn: (message: string) => void): Store {
+  for (const caveat of store.caveats) warn(caveat)
+  return store
+}
+
+function blobsBeside(store: Store, dir: string | null, { blobBytesMin }: OpenOptions): Store {
+  if (dir === null) return store
+  const blobs = openFiles({ dir, clock: systemClock })
+  return withBlobs(store, blobs, { bytesMin: blobBytesMin ?? limits.blobBytesMin })
+}
+
+/**
+ * The directory with the large values of the store at this URL: beside a file, unless given. A
+ * server holds them itself (null): its clients share no directory unless they say so.
+ */
+export function blobDirOf(url: string, given?: string): string | null {
+  if (given !== undefined) return given
+  return url.startsWith('sqlite:') ? `${url.slice('sqlite:'.length)}.blobs` : null
 }
 
 function compose(
@@ -120,7 +138,7 @@ function compose(
   graphs: ReadonlyMap<string, Graph>,
   options: OpenOptions,
 ): Counterfoil {
-  const warn = options.onWarning ?? ((message) => process.emitWarning(message, 'Counterfoil'))
+  const warn = warning(options)
   const namespace = options.namespace ?? 'default'
   const retention = retentionOf(options)
   const workers = new Set<Worker>()

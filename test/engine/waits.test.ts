@@ -174,9 +174,12 @@ describe('signals', () => {
     })
     await lab.start(busy)
     const from = lab.clock.now()
-    let sent: unknown = null
+    let sent = false
     const killWhen = () => {
-      if (lab.clock.now() >= from + 1_000) sent ??= lab.signal('stop')
+      if (!sent && lab.clock.now() >= from + 1_000) {
+        sent = true
+        void lab.signal('stop')
+      }
       return false
     }
     await lab.serve([busy], { killWhen })

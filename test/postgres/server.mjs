@@ -61,7 +61,15 @@ export async function startPostgres(options = {}) {
       await end('SIGINT')
       drop()
     }
-    return { url, port, folder, pid: () => child?.pid ?? 0, kill: () => end('SIGKILL'), start, stop }
+    return {
+      url,
+      port,
+      folder,
+      pid: () => child?.pid ?? 0,
+      kill: () => end('SIGKILL'),
+      start,
+      stop,
+    }
   } catch (error) {
     await end('SIGKILL')
     drop()

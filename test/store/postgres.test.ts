@@ -5,7 +5,7 @@ import { describePostgres, dropSchema, openManual, postgresUrl } from '../postgr
 const urls = new Map<string, string>()
 afterAll(async () => {
   for (const url of urls.values()) await dropSchema(url)
-})
+}, 120_000)
 
 describePostgres('postgres', () => {
   storeSuite(

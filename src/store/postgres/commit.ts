@@ -25,10 +25,7 @@ import { decodeLoaded, selectRun } from './read.ts'
 import * as tables from './tables.ts'
 import { addRows, changeColumns, newColumns, noRows, rowArguments } from './write.ts'
 
-export async function start(
-  c: Connection,
-  made: NewRun,
-): Promise<{ created: boolean; run: Run }> {
+export async function start(c: Connection, made: NewRun): Promise<{ created: boolean; run: Run }> {
   const old = await c.ask<tables.Columns | null>('start_run', [JSON.stringify(newColumns(made))])
   return old === null
     ? { created: true, run: made.run }

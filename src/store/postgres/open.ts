@@ -132,4 +132,3 @@ export function postgresStatus(where: Where): Promise<SchemaStatus> {
 export function createPostgresRoles(where: Where, roles: Roles): Promise<void> {
   return using(where, (c) => c.transaction((query) => createRoles(query, c.schema, roles)))
 }
-

@@ -50,16 +50,20 @@ export async function backlog(c: Connection): Promise<Backlog> {
         from ${s}.inbox_items where state = 'open') as items
      from t`,
   )
-  const [pending, oldestPendingAt] = row?.['pending'] as [number, number | null]
-  const [due, dueLagMs] = row?.['due'] as [number, number]
-  const [openItems, overdueItems] = row?.['items'] as [number, number]
-  const orphans = row?.['orphans'] as number
+  const found = row as {
+    pending: [count: number, oldestAt: number | null]
+    due: [count: number, lagMs: number]
+    items: [open: number, overdue: number]
+    orphans: number
+  }
+  const [pending, oldestPendingAt] = found.pending
+  const [due, dueLagMs] = found.due
+  const [openItems, overdueItems] = found.items
+  const { orphans } = found
   return { pending, oldestPendingAt, orphans, due, dueLagMs, openItems, overdueItems }
 }
 
-type Found =
-  | ({ do: 'use'; until: number; mac: string } & Shared)
-  | { readonly do: 'make' | 'wait' }
+type Found = ({ do: 'use'; until: number; mac: string } & Shared) | { readonly do: 'make' | 'wait' }
 
 export async function takeShare(
   c: Connection,

@@ -4,7 +4,7 @@ import { isSigned } from '../seal.ts'
 import type { Changes, NewRun, RunChange } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
-import { type Columns, type Table } from './tables.ts'
+import type { Columns, Table } from './tables.ts'
 import * as tables from './tables.ts'
 
 /** The rows of one commit or of a batch, as arguments of the functions in 004_commit.sql. */

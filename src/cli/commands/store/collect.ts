@@ -7,6 +7,7 @@ import { systemClock } from '../../../clock.ts'
 import { blobDirOf } from '../../../open.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { bytes, plural, wrap } from '../../text.ts'
+import { usageError } from '../../usage.ts'
 
 const help = `
 Large results and states lie in files beside the store, each under the hash of
@@ -33,6 +34,9 @@ export function addStoreCollect(store: Command): void {
 async function collect(cli: Cli): Promise<void> {
   await withStore(cli, async (cf) => {
     const dir = blobDirOf(cf.store.url, cli.blobDir)
+    if (dir === null) {
+      throw usageError('this store holds large values itself; name its blobDir with --blobs')
+    }
     const {
       removed,
       kept,

@@ -301,9 +301,13 @@ language plpgsql security definer set search_path from current as $$
 declare
   c run_change := json_populate_record(null::run_change, p_change);
   v_now double precision := now_ms();
+  -- A run that was cancelled before has told its children then.
+  v_cancels boolean := c.state = 'cancelled' and exists (
+    select 1 from runs r
+    where r.namespace = p_namespace and r.run_id = p_run_id and r.ended_at is null);
 begin
   perform keep_durable();
-  perform lock_family(p_namespace, p_run_id, p_parent, c.state = 'cancelled', true);
+  perform lock_family(p_namespace, p_run_id, p_parent, v_cancels, true);
   if p_records is not null then perform put_records(p_records, null); end if;
   if p_attempts is not null then perform put_attempts(p_attempts, null); end if;
   if p_events is not null then perform put_events(p_events, null); end if;
@@ -313,5 +317,5 @@ begin
   if p_parent is not null then
     perform tell_parent(p_namespace, p_parent, p_run_id, p_news, v_now);
   end if;
-  if c.state = 'cancelled' then perform cancel_children(p_namespace, p_run_id, v_now); end if;
+  if v_cancels then perform cancel_children(p_namespace, p_run_id, v_now); end if;
 end $$;

@@ -1,14 +1,15 @@
 // One decision, whichever command it was said with: what was said is checked, the item is shown to
 // whoever can be asked, and what follows is told.
 import type { ItemView } from '../client/inbox.ts'
+import { type ItemLook, lookAt } from '../client/item.ts'
+import { decisionJson, runJson } from '../client/wire/rows.ts'
 import type { DecideRequest } from '../model/decide.ts'
 import type { Outcome } from '../model/records.ts'
 import { type Cli, reasonOf, userName, withStore } from './cli.ts'
-import { findRecord, type ItemLook, itemLines, lookAt, recordName } from './item.ts'
+import { findRecord, itemLines, recordName } from './item.ts'
 import { confirmed } from './prompt.ts'
 import { clean, wrap } from './text.ts'
 import { parseJson, usageError, wholeNumber } from './usage.ts'
-import { decisionJson, runJson } from './wire.ts'
 import { whoGoesOn } from './worker-life.ts'
 
 export interface DecideOptions {

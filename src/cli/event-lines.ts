@@ -1,8 +1,10 @@
 // Events of a run, for people.
+
+import { iso } from '../client/wire/iso.ts'
 import type { Event } from '../model/records.ts'
 import type { Cli } from './cli.ts'
 import { renderTable } from './table.ts'
-import { clean, clip, iso } from './text.ts'
+import { clean, clip } from './text.ts'
 
 const visitMax = 1_000_000
 

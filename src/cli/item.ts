@@ -1,55 +1,12 @@
 // An item as an operator sees it: what is asked, the call it is about, and what is known of it.
 import type { ItemView } from '../client/inbox.ts'
+import type { ItemLook } from '../client/item.ts'
 import { systemClock } from '../clock.ts'
-import { type Item, isAsked, keyOf, type Subject } from '../model/records.ts'
-import type { Counterfoil } from '../open.ts'
-import { rowsOf } from '../store/pages.ts'
-import type { Loaded, WorkerRow } from '../store/store.ts'
+import { isAsked, keyOf, type Subject } from '../model/records.ts'
+import type { WorkerRow } from '../store/store.ts'
 import type { Cli } from './cli.ts'
 import { field, jsonField } from './fields.ts'
 import { clean, relative, when, wrap } from './text.ts'
-
-/** An item, and what the store knows besides. */
-export interface ItemLook {
-  readonly item: ItemView
-  readonly workers: Workers
-  /** The class of the call it is about, as it is on record. */
-  readonly replayClass: string | null
-  /** Why an earlier answer could not be used, if this was asked before. */
-  readonly unusable: string | null
-}
-
-type Workers = ReadonlyMap<string, WorkerRow>
-
-export async function lookAt(cf: Counterfoil, itemId: string): Promise<ItemLook> {
-  const item = await cf.inbox.get(itemId)
-  const workers = new Map((await cf.store.workers()).map((row) => [row.workerId, row]))
-  const { subject, scope } = item.body
-  const place = { visit: item.visit, ...(scope === null ? {} : { scope }) }
-  const loaded = subject && (await cf.store.load(item, place))
-  const record = loaded?.records.find((row) => subject && keyOf(row) === keyOf(subject))
-  const unusable = await unusableBefore(cf, item, loaded)
-  return { item, workers, replayClass: record?.replayClass ?? null, unusable }
-}
-
-/** Asked again after a decision: the run's history says what was wrong with it. */
-async function unusableBefore(
-  cf: Counterfoil,
-  item: Item,
-  loaded: Loaded | null,
-): Promise<string | null> {
-  const { subject } = item.body
-  const same = (old: Item) =>
-    old.body.subject !== null && keyOf(old.body.subject) === keyOf(subject as Subject)
-  const before = loaded?.items.some((old) => old.state === 'decided' && same(old)) ?? false
-  if (subject === null || item.state !== 'open' || !before) return null
-  let said: string | null = null
-  for await (const { kind, data, visit } of rowsOf((page) => cf.store.listEvents(item, page))) {
-    const about = kind === 'decision_unusable' && visit === item.visit
-    if (about && data['tool'] === subject.tool) said = String(data['message'])
-  }
-  return said
-}
 
 export function itemLines(cli: Cli, { item, workers, replayClass, unusable }: ItemLook): string[] {
   const { colors, width } = cli.out
@@ -127,6 +84,8 @@ function callWords({ tool, nth }: Subject, replayClass: string | null): string {
   const kind = replayClass === null ? '' : ` (${replayClass})`
   return `${tool}${kind}, call ${nth + 1} of this tool in its visit`
 }
+
+type Workers = ReadonlyMap<string, WorkerRow>
 
 function attemptLines(cli: Cli, item: ItemView, workers: Workers): string[] {
   const now = systemClock.now()

@@ -1,12 +1,13 @@
 // A call of the ledger, for people: one line for what it is, and below it how it came about.
 import type { LedgerEntry } from '../client/ledger.ts'
+import { iso } from '../client/wire/iso.ts'
 import { systemClock } from '../clock.ts'
 import type { Attempt, CallRecord, Decision, Evidence, Run } from '../model/records.ts'
 import { scopeGraph } from '../model/scope.ts'
 import type { Sealed } from '../store/store.ts'
 import type { Cli } from './cli.ts'
 import { field, jsonField } from './fields.ts'
-import { clean, clip, iso, relative } from './text.ts'
+import { clean, clip, relative } from './text.ts'
 
 const margin = 4
 

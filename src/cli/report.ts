@@ -1,8 +1,9 @@
 // How a command ends: its exit code, and its error in one line with a code and a page.
 import { CommanderError } from 'commander'
+import { iso } from '../client/wire/iso.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import { colorsFor } from './output.ts'
-import { clean, iso } from './text.ts'
+import { clean } from './text.ts'
 import { usageError } from './usage.ts'
 
 export const exitCodes = { ok: 0, failure: 1, usage: 2 } as const

@@ -1,5 +1,6 @@
 // Text for a terminal: cleaned of what could move the cursor, cut to a width, times as people say
 // them.
+import { iso } from '../client/wire/iso.ts'
 
 // Titles and inputs come from models and strangers: a control character could rewrite what an
 // operator sees, and a change of direction could reverse it.
@@ -108,13 +109,6 @@ export function duration(ms: number): string {
 export function relative(at: number, now: number): string {
   if (at > now) return `in ${duration(at - now + 999)}`
   return now - at < 1_000 ? 'just now' : `${duration(now - at)} ago`
-}
-
-/** For JSON: with its zone. */
-export function iso(at: number): string
-export function iso(at: number | null): string | null
-export function iso(at: number | null): string | null {
-  return at === null || !Number.isFinite(at) ? null : new Date(at).toISOString()
 }
 
 /** For people: the time itself, and how far away it is. */

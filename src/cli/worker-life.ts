@@ -1,19 +1,11 @@
 // Whether workers live, as far as this machine can tell.
 import { connect } from 'node:net'
+import { lifeOf } from '../client/worker.ts'
 import type { Run } from '../model/records.ts'
 import { scopeGraph } from '../model/scope.ts'
 import type { Counterfoil } from '../open.ts'
 import type { WorkerRow } from '../store/store.ts'
 import { plural } from './text.ts'
-
-/** `silent`: its lease has ended, and nothing proves that it is dead. */
-export type Life = 'alive' | 'silent' | 'stopped' | 'dead'
-
-export function lifeOf({ diedAt, stoppedAt, expired }: WorkerRow): Life {
-  if (diedAt !== null) return 'dead'
-  if (stoppedAt !== null) return 'stopped'
-  return expired ? 'silent' : 'alive'
-}
 
 /** Whether somebody is there to carry a run on. */
 export async function whoGoesOn(cf: Counterfoil, run: Run): Promise<string> {

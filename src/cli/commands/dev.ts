@@ -1,5 +1,6 @@
 // counterfoil dev
 import type { Command } from 'commander'
+import { iso } from '../../client/wire/iso.ts'
 import { systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph.ts'
@@ -11,7 +12,7 @@ import { loadGraphs } from '../dev/load.ts'
 import { picture } from '../dev/sources.ts'
 import { type Beginning, type Happening, Watcher } from '../dev/watch.ts'
 import { report } from '../report.ts'
-import { clean, clip, iso, plural, wrap } from '../text.ts'
+import { clean, clip, plural, wrap } from '../text.ts'
 import { nearest, parseJson, usageError, wholeNumber } from '../usage.ts'
 
 interface Options {

@@ -1,15 +1,16 @@
 // counterfoil inbox, and inbox show
 import type { Command } from 'commander'
+import { lookAt } from '../../client/item.ts'
+import { itemJson, itemViewJson } from '../../client/wire/rows.ts'
 import { systemClock } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
 import type { Item } from '../../model/records.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
-import { itemLines, lookAt } from '../item.ts'
+import { itemLines } from '../item.ts'
 import { decideLines } from '../item-commands.ts'
 import { type Cell, renderTable } from '../table.ts'
 import { duration, relative } from '../text.ts'
 import { oneOf, suggestion, usageError, wholeNumber } from '../usage.ts'
-import { itemJson, itemViewJson } from '../wire.ts'
 
 interface Options {
   kind?: string

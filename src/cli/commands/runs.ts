@@ -1,5 +1,6 @@
 // counterfoil runs
 import type { Command } from 'commander'
+import { runJson } from '../../client/wire/rows.ts'
 import { systemClock } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
 import type { Run } from '../../model/records.ts'
@@ -11,7 +12,6 @@ import { renderTable } from '../table.ts'
 import { relative } from '../text.ts'
 import { oneOf, wholeNumber } from '../usage.ts'
 import { waitWords } from '../waits.ts'
-import { runJson } from '../wire.ts'
 
 interface Options {
   state?: string

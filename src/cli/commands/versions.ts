@@ -1,11 +1,12 @@
 // counterfoil versions
 import type { Command } from 'commander'
+import { iso } from '../../client/wire/iso.ts'
 import { type RunState, runStates } from '../../model/run-state.ts'
 import { scopeGraph } from '../../model/scope.ts'
 import type { VersionRow } from '../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
 import { renderTable } from '../table.ts'
-import { iso, relative } from '../text.ts'
+import { relative } from '../text.ts'
 
 interface Options {
   graph?: string

@@ -1,6 +1,7 @@
 // counterfoil checkpoint inspect
 import type { Command } from 'commander'
 import { type CheckpointLook, goodVisits, inspectCheckpoint } from '../../../client/checkpoints.ts'
+import { checkpointJson } from '../../../client/wire/checkpoint.ts'
 import { systemClock } from '../../../clock.ts'
 import type { Run } from '../../../model/records.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
@@ -9,7 +10,6 @@ import { findOwnRun } from '../../find.ts'
 import { exitCodes } from '../../report.ts'
 import { bytes, plural, when } from '../../text.ts'
 import { wholeNumber } from '../../usage.ts'
-import { checkpointJson } from '../../wire-checkpoint.ts'
 
 const help = `
 Reads the row and all that it builds on, and says whether they can be believed.

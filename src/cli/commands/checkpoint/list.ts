@@ -1,6 +1,7 @@
 // counterfoil checkpoint list
 import type { Command } from 'commander'
 import { goodVisits } from '../../../client/checkpoints.ts'
+import { checkpointJson } from '../../../client/wire/checkpoint.ts'
 import { systemClock } from '../../../clock.ts'
 import type { Run } from '../../../model/records.ts'
 import type { CheckpointRow } from '../../../store/store.ts'
@@ -8,7 +9,6 @@ import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { findOwnRun } from '../../find.ts'
 import { renderTable } from '../../table.ts'
 import { bytes, plural, relative } from '../../text.ts'
-import { checkpointJson } from '../../wire-checkpoint.ts'
 
 interface Options {
   verify?: boolean

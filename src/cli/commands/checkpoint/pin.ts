@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { inspectCheckpoint } from '../../../client/checkpoints.ts'
 import { type Ledger, readLedger } from '../../../client/ledger.ts'
+import { recordJson, runJson } from '../../../client/wire/rows.ts'
 import { systemClock } from '../../../clock.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
 import { isAsked, type Run } from '../../../model/records.ts'
@@ -13,7 +14,6 @@ import { confirmed } from '../../prompt.ts'
 import { renderTable } from '../../table.ts'
 import { relative, wrap } from '../../text.ts'
 import { wholeNumber } from '../../usage.ts'
-import { recordJson, runJson } from '../../wire.ts'
 import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {

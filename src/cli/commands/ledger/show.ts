@@ -1,14 +1,14 @@
 // counterfoil ledger show
 import type { Command } from 'commander'
 import { type Ledger, type LedgerEntry, readLedger, withResults } from '../../../client/ledger.ts'
+import { entryJson } from '../../../client/wire/ledger.ts'
+import { decisionJson } from '../../../client/wire/rows.ts'
 import type { Run } from '../../../model/records.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { findRun } from '../../find.ts'
 import { decisionWords, entryLines, visitTitle } from '../../ledger-lines.ts'
 import { plural } from '../../text.ts'
 import { suggestion, wholeNumber } from '../../usage.ts'
-import { decisionJson } from '../../wire.ts'
-import { entryJson } from '../../wire-ledger.ts'
 
 interface Options {
   visit?: string

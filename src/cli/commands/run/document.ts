@@ -1,5 +1,6 @@
 // counterfoil run document
 import type { Command } from 'commander'
+import { documentJson } from '../../../client/wire/run.ts'
 import { systemClock } from '../../../clock.ts'
 import type { RunDocument } from '../../../model/document.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
@@ -7,7 +8,6 @@ import { field, jsonField } from '../../fields.ts'
 import { findOwnRun } from '../../find.ts'
 import { renderTable } from '../../table.ts'
 import { plural, relative } from '../../text.ts'
-import { documentJson } from '../../wire-run.ts'
 
 const help = `
 What an agent's context is rebuilt from: the task, the plan, what was done with

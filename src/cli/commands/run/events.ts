@@ -1,5 +1,6 @@
 // counterfoil run events
 import type { Command } from 'commander'
+import { eventJson } from '../../../client/wire/rows.ts'
 import { pause, systemClock } from '../../../clock.ts'
 import * as limits from '../../../model/limits.ts'
 import type { Event, Run } from '../../../model/records.ts'
@@ -12,7 +13,6 @@ import { eventLine, eventTable } from '../../event-lines.ts'
 import { findRun, tailOf } from '../../find.ts'
 import { suggestion, wholeNumber } from '../../usage.ts'
 import { interrupted } from '../../wait.ts'
-import { eventJson } from '../../wire.ts'
 
 interface Options {
   follow?: boolean

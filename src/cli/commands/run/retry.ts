@@ -1,6 +1,7 @@
 // counterfoil run retry
 import type { Command } from 'commander'
 import type { FailedCall, Fate } from '../../../client/retry.ts'
+import { runJson } from '../../../client/wire/rows.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
 import type { Run } from '../../../model/records.ts'
 import type { Counterfoil } from '../../../open.ts'
@@ -10,7 +11,6 @@ import { findRun } from '../../find.ts'
 import { chosen, typed } from '../../prompt.ts'
 import { plural, wrap } from '../../text.ts'
 import { jsonFault, nearest, parseJson, usageError } from '../../usage.ts'
-import { runJson } from '../../wire.ts'
 import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {

@@ -1,6 +1,14 @@
 // counterfoil run show
 import type { Command } from 'commander'
 import { placeOf } from '../../../client/ledger.ts'
+import { iso } from '../../../client/wire/iso.ts'
+import {
+  decisionJson,
+  eventJson,
+  itemJson,
+  recordJson,
+  runJson,
+} from '../../../client/wire/rows.ts'
 import { systemClock } from '../../../clock.ts'
 import { isCounterfoilError } from '../../../model/errors.ts'
 import type { CallRecord, Decision, Event, Item, Run } from '../../../model/records.ts'
@@ -11,10 +19,9 @@ import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { eventTable } from '../../event-lines.ts'
 import { findRun, type Tail, tailOf } from '../../find.ts'
 import { renderTable } from '../../table.ts'
-import { clean, clip, duration, iso, plural, relative, wrap } from '../../text.ts'
+import { clean, clip, duration, plural, relative, wrap } from '../../text.ts'
 import { wholeNumber } from '../../usage.ts'
 import { waitWords } from '../../waits.ts'
-import { decisionJson, eventJson, itemJson, recordJson, runJson } from '../../wire.ts'
 import { stateColor } from '../runs.ts'
 
 interface Options {

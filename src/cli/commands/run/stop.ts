@@ -1,6 +1,7 @@
 // counterfoil run pause, resume and cancel
 import type { Command } from 'commander'
 import type { Stopping } from '../../../client/stop.ts'
+import { runJson } from '../../../client/wire/rows.ts'
 import type { Run } from '../../../model/records.ts'
 import { isEnded } from '../../../model/run-state.ts'
 import type { Counterfoil } from '../../../open.ts'
@@ -9,7 +10,6 @@ import { findRun } from '../../find.ts'
 import { exitCodes } from '../../report.ts'
 import { wrap } from '../../text.ts'
 import { waitFor } from '../../wait.ts'
-import { runJson } from '../../wire.ts'
 import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {

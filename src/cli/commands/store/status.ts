@@ -1,13 +1,14 @@
 // counterfoil store status
 import type { Command } from 'commander'
 import { openFiles } from '../../../blob/files.ts'
+import { iso } from '../../../client/wire/iso.ts'
+import { lifeOf } from '../../../client/worker.ts'
 import { systemClock } from '../../../clock.ts'
 import { blobDirOf, type Counterfoil } from '../../../open.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { field } from '../../fields.ts'
 import { type StoreFacts, sqliteFacts } from '../../sqlite-facts.ts'
-import { bytes, iso, plural, relative, wrap } from '../../text.ts'
-import { lifeOf } from '../../worker-life.ts'
+import { bytes, plural, relative, wrap } from '../../text.ts'
 
 interface Status {
   readonly url: string

@@ -1,5 +1,6 @@
 // counterfoil worker dead
 import type { Command } from 'commander'
+import { workerJson } from '../../../client/wire/worker.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
 import type { Counterfoil } from '../../../open.ts'
 import type { WorkerRow } from '../../../store/store.ts'
@@ -8,7 +9,6 @@ import { machineOf } from '../../../worker/machine.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
 import { wrap } from '../../text.ts'
 import { nearest } from '../../usage.ts'
-import { workerJson } from '../../wire-worker.ts'
 import { socketAnswers } from '../../worker-life.ts'
 
 interface Options {

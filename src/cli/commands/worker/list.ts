@@ -1,5 +1,7 @@
 // counterfoil worker list
 import type { Command } from 'commander'
+import { workerJson } from '../../../client/wire/worker.ts'
+import { type Life, lifeOf } from '../../../client/worker.ts'
 import { systemClock } from '../../../clock.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { bootId } from '../../../store/boot.ts'
@@ -10,8 +12,6 @@ import { machineOf } from '../../../worker/machine.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
 import { duration, relative } from '../../text.ts'
-import { workerJson } from '../../wire-worker.ts'
-import { type Life, lifeOf } from '../../worker-life.ts'
 
 interface Options {
   all?: boolean

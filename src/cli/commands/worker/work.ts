@@ -2,6 +2,7 @@
 import { rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Command } from 'commander'
+import { iso } from '../../../client/wire/iso.ts'
 import { systemClock } from '../../../clock.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
 import type { Counterfoil } from '../../../open.ts'
@@ -9,7 +10,7 @@ import { Loop } from '../../../worker/loop.ts'
 import type { Stopped, Worker } from '../../../worker/worker.ts'
 import { type Cli, cliOf, withCounterfoil } from '../../cli.ts'
 import { loadGraphs } from '../../dev/load.ts'
-import { iso, plural } from '../../text.ts'
+import { plural } from '../../text.ts'
 import { milliseconds, wholeNumber } from '../../usage.ts'
 
 const shownMax = 5

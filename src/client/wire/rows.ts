@@ -1,9 +1,17 @@
-// The rows as --json prints them: snake_case like the database, times in ISO with their zone, and
-// the JSON that users gave as it is.
-import type { Attempt, CallRecord, Decision, Event, Item, Run, Subject } from '../model/records.ts'
-import type { Sealed, WorkerRow } from '../store/store.ts'
-import type { ItemLook } from './item.ts'
-import { iso } from './text.ts'
+// The rows as they travel, by --json and by the API: snake_case like the database, times in ISO with
+// their zone, and the JSON that users gave as it is.
+import type {
+  Attempt,
+  CallRecord,
+  Decision,
+  Event,
+  Item,
+  Run,
+  Subject,
+} from '../../model/records.ts'
+import type { Sealed, WorkerRow } from '../../store/store.ts'
+import type { ItemLook } from '../item.ts'
+import { iso } from './iso.ts'
 
 export function runJson(run: Run) {
   const { stop } = run

@@ -1,8 +1,8 @@
-// What is made of a run's rows, as --json prints it.
-import type { Preview } from '../client/preview.ts'
-import type { RunDocument } from '../model/document.ts'
-import { iso } from './text.ts'
-import { runJson, waitingJson } from './wire.ts'
+// What is made of a run's rows, as it travels: by --json and by the API.
+import type { RunDocument } from '../../model/document.ts'
+import type { Preview } from '../preview.ts'
+import { iso } from './iso.ts'
+import { runJson, waitingJson } from './rows.ts'
 
 export function previewJson({ run, calls, replay, rerun, park, notes }: Preview) {
   return {

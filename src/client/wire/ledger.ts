@@ -1,10 +1,10 @@
-// The ledger as --json prints it.
-import type { LedgerEntry } from '../client/ledger.ts'
-import type { VerifyReport } from '../client/verify.ts'
-import type { Evidence } from '../model/records.ts'
-import type { Sealed } from '../store/store.ts'
-import { iso } from './text.ts'
-import { decisionJson, recordJson } from './wire.ts'
+// The ledger as it travels: by --json and by the API.
+import type { Evidence } from '../../model/records.ts'
+import type { Sealed } from '../../store/store.ts'
+import type { LedgerEntry } from '../ledger.ts'
+import type { VerifyReport } from '../verify.ts'
+import { iso } from './iso.ts'
+import { decisionJson, recordJson } from './rows.ts'
 
 export function entryJson({ record, visit, attempts, evidence, decisions }: LedgerEntry) {
   const { attempts: count, ...row } = recordJson(record, visit)

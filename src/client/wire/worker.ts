@@ -1,7 +1,7 @@
-// Workers as --json prints them.
-import type { WorkerRow } from '../store/store.ts'
-import { iso } from './text.ts'
-import { lifeOf } from './worker-life.ts'
+// Workers as they travel: by --json and by the API.
+import type { WorkerRow } from '../../store/store.ts'
+import { lifeOf } from '../worker.ts'
+import { iso } from './iso.ts'
 
 export function workerJson(row: WorkerRow, runs: readonly string[]) {
   return {

@@ -1,6 +1,6 @@
-// Checkpoints as --json prints them.
-import type { CheckpointRow } from '../store/store.ts'
-import { iso } from './text.ts'
+// Checkpoints as they travel: by --json and by the API.
+import type { CheckpointRow } from '../../store/store.ts'
+import { iso } from './iso.ts'
 
 export function checkpointJson(row: CheckpointRow) {
   return {

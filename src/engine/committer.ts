@@ -65,7 +65,12 @@ export class Committer {
   private async writeAll(logs: RunLog[]): Promise<void> {
     try {
       const results = await this.store.commit(logs.map((log) => log.writing as Commit))
-      logs.forEach((log, i) => void log.acknowledged(results[i] ?? 'stale_fence'))
+      logs.forEach((log, i) => {
+        const result = results[i] ?? 'stale_fence'
+        // Nothing of it was written: alone it waits for its row, and holds up nobody.
+        if (result === 'locked') void this.writeAlone(log, null)
+        else log.acknowledged(result)
+      })
     } catch (error) {
       this.report(error, logs)
       // Each by itself from here on: what cannot be written must not hold up the others, and an
@@ -90,7 +95,9 @@ export class Committer {
       if (log.writing === null) return
       try {
         const [result] = await this.store.commit([log.writing])
-        return log.acknowledged(result ?? 'stale_fence')
+        if (result !== 'locked') return log.acknowledged(result ?? 'stale_fence')
+        error = null
+        await pause(this.clock, waitMs)
       } catch (again) {
         error = again
         this.report(again, [log])
@@ -224,7 +231,7 @@ export class RunLog {
     return true
   }
 
-  acknowledged(result: CommitResult): void {
+  acknowledged(result: Exclude<CommitResult, 'locked'>): void {
     const { buffer, ends, upTo } = this.taken
     this.writing = null
     if (result === 'stale_fence') return this.lose(result)

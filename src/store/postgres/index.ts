@@ -12,10 +12,11 @@ import { openConnection, type PostgresOptions } from './open.ts'
 import { load, selectChain, selectRun } from './read.ts'
 import * as sweep from './sweep.ts'
 
+export type { Query } from './connection.ts'
 export { isPostgresUrl } from './location.ts'
 export type { SchemaStatus } from './migrate.ts'
 export type { PostgresOptions } from './open.ts'
-export { createPostgresRoles, migratePostgres, postgresStatus } from './open.ts'
+export { createPostgresRoles, migratePostgres, postgresStatus, readPostgres } from './open.ts'
 export type { Roles } from './roles.ts'
 
 export async function openPostgres(options: PostgresOptions): Promise<Store> {

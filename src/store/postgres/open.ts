@@ -1,7 +1,7 @@
 // Opens the database: looks first, changes nothing until it is known to be usable and durable (I8),
 // then migrates if this role may, and signs in.
 import type { Clock } from '../../clock.ts'
-import { Connection } from './connection.ts'
+import { Connection, type Query } from './connection.ts'
 import { createPool, isRefusedSetting, loadDriver, type Settings } from './driver.ts'
 import { storeError } from './errors.ts'
 import { openKeys, requireKey } from './key.ts'
@@ -114,6 +114,14 @@ async function using<T>(where: Where, fn: (c: Connection) => Promise<T>): Promis
   } finally {
     await c.close()
   }
+}
+
+/** For whoever looks without opening the store; `schema` is as it is written in SQL. */
+export function readPostgres<T>(
+  where: Where,
+  fn: (query: Query, schema: string) => Promise<T>,
+): Promise<T> {
+  return using(where, (c) => fn((text, values) => c.query(text, values), c.schema))
 }
 
 /** Applies what is missing; for whoever owns the tables. */

@@ -12,8 +12,9 @@ what they signed is still verified with them, so nobody who had one is locked
 out of the past. Keep a copy of the key file apart from the store; without it
 no record can be trusted.
 
-Keys given as COUNTERFOIL_KEY are rotated where they are kept: put the new one
-at the end, after a comma.
+Keys given as COUNTERFOIL_KEY, as those of a Postgres store always are, are
+rotated where they are kept: put the new one at the end, after a comma, and
+start every process again.
 
 Example:
   counterfoil store rotate-key`

@@ -5,17 +5,23 @@ import { iso } from '../../../client/wire/iso.ts'
 import { lifeOf } from '../../../client/worker.ts'
 import { systemClock } from '../../../clock.ts'
 import { blobDirOf, type Counterfoil } from '../../../open.ts'
+import { isPostgresUrl } from '../../../store/postgres/location.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { field } from '../../fields.ts'
-import { type StoreFacts, sqliteFacts } from '../../sqlite-facts.ts'
+import { postgresFacts } from '../../postgres-facts.ts'
+import { sqliteFacts } from '../../sqlite-facts.ts'
+import type { StoreFacts, Which } from '../../store-facts.ts'
 import { bytes, plural, relative, wrap } from '../../text.ts'
 
 interface Status {
   readonly url: string
+  /** By the store's own clock. */
+  readonly now: number
   readonly moved: string | null
   readonly caveats: readonly string[]
   readonly facts: StoreFacts
-  readonly blobs: Blobs
+  /** Null if the store holds large values itself. */
+  readonly blobs: Blobs | null
   readonly alive: number
   readonly silent: number
 }
@@ -27,7 +33,7 @@ interface Blobs {
 }
 
 const help = `
-Which file it is and whether it has moved, how large it is, which keys sign it,
+Which store it is and whether it has moved, how large it is, which keys sign it,
 and what is in it: runs by state, what waits for people, who works on it.
 
 Example:
@@ -50,17 +56,25 @@ async function showStatus(cli: Cli): Promise<void> {
 
 async function look(cli: Cli, cf: Counterfoil): Promise<Status> {
   const { store } = cf
-  const path = store.url.slice('sqlite:'.length)
+  const which = { namespace: cli.namespace, now: store.clock.now() }
+  const dir = blobDirOf(store.url, cli.blobDir)
   const lives = (await store.workers()).map((row) => lifeOf(row))
   return {
     url: store.url,
+    now: which.now,
     moved: await store.moved(),
     caveats: store.caveats,
-    facts: await sqliteFacts(path, { namespace: cli.namespace, now: systemClock.now() }),
-    blobs: await countBlobs(cli, blobDirOf(store.url, cli.blobDir)),
+    facts: await readFacts(cli, store.url, which),
+    blobs: dir === null ? null : await countBlobs(cli, dir),
     alive: lives.filter((life) => life === 'alive').length,
     silent: lives.filter((life) => life === 'silent').length,
   }
+}
+
+/** What is shown of a server has no password; what is asked has. */
+function readFacts(cli: Cli, url: string, which: Which): Promise<StoreFacts> {
+  if (isPostgresUrl(url)) return postgresFacts(cli.storeUrl, which)
+  return sqliteFacts(url.slice('sqlite:'.length), which)
 }
 
 async function countBlobs(cli: Cli, dir: string): Promise<Blobs> {
@@ -74,21 +88,21 @@ async function countBlobs(cli: Cli, dir: string): Promise<Blobs> {
 }
 
 function statusLines(cli: Cli, status: Status): string[] {
-  const { facts, blobs, moved } = status
+  const { facts, blobs, moved, now } = status
   const { colors } = cli.out
-  const now = systemClock.now()
+  const served = isPostgresUrl(status.url)
   const wal = facts.walBytes === 0 ? '' : `, and ${bytes(facts.walBytes)} of write-ahead log`
   const [last] = facts.migrations.slice(-1)
   const adopted = facts.adoptions.at(-1)
   const here = adopted
     ? `adopted by ${adopted.by} ${relative(adopted.at, now)}: ${adopted.reason}`
-    : 'the file that it was made as'
+    : `the ${served ? 'database' : 'file'} that it was made as`
   return [
     colors.bold(status.url),
-    ...field(cli, 'file', `${bytes(facts.bytes)}${wal}`),
+    ...field(cli, served ? 'size' : 'file', `${bytes(facts.bytes)}${wal}`),
     ...field(cli, 'blobs', blobWords(blobs)),
     ...field(cli, 'schema', `${last?.name ?? 'none'} (${plural(facts.migrations.length, 'step')})`),
-    ...field(cli, 'keys', keyWords(facts.keyIds)),
+    ...field(cli, 'keys', keyWords(facts.keyIds, served)),
     ...(moved === null
       ? field(cli, 'place', here)
       : field(cli, 'moved', moved).map((line) => colors.red(line))),
@@ -100,12 +114,15 @@ function statusLines(cli: Cli, status: Status): string[] {
   ]
 }
 
-function blobWords({ count, bytes: size, dir }: Blobs): string {
+function blobWords(blobs: Blobs | null): string {
+  if (blobs === null) return 'in the database'
+  const { count, bytes: size, dir } = blobs
   return count === 0 ? 'none' : `${count}, ${bytes(size)}, in ${dir}`
 }
 
-function keyWords(ids: readonly string[]): string {
+function keyWords(ids: readonly string[], given: boolean): string {
   const last = ids.at(-1) ?? 'none'
+  if (given && ids.length > 1) return `${ids.join(', ')}; the last of COUNTERFOIL_KEY signs`
   return ids.length < 2 ? last : `${ids.join(', ')}; ${last} is the newest`
 }
 

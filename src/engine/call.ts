@@ -43,6 +43,8 @@ export class IssuedCall {
   shares = false
   /** When this visit dispatched it last. */
   dispatchedAt: number | null = null
+  /** When its upstream was last heard of, since the visit was loaded. */
+  beatAt: number | null = null
   /** Not to be sent before a person has agreed. */
   held = false
   /** The risk policy has let it pass. */

@@ -120,6 +120,11 @@ function firstDue(pauses: readonly Waiting[]): number | null {
   return dues.reduce<number | null>((least, due) => Math.min(least ?? due, due), null)
 }
 
+/** Waits that a node's end need not wait for: nothing was sent, and nobody is there to be told. */
+export function idleCount(pauses: ReadonlySet<Waiting>): number {
+  return [...pauses].filter(({ kind }) => kind === 'timer' || kind === 'signal').length
+}
+
 /** Whether a wait is over so soon that parking would cost more than staying. */
 export function isNear(pauses: readonly Waiting[], now: number): boolean {
   const due = firstDue(pauses)

@@ -6,11 +6,12 @@ import type { Graph } from '../model/graph.ts'
 import type { Run } from '../model/records.ts'
 import type { RiskPolicy } from '../model/risk.ts'
 import type { Loaded, Store } from '../store/store.ts'
-import { childDigests, type SignalPool } from './arrivals.ts'
+import type { SignalPool } from './arrivals.ts'
 import type { Committer } from './committer.ts'
 import { findDamage } from './damage.ts'
 import { damageItem, doubtRun, poisonItem } from './doubt.ts'
 import { newlyUnresolved } from './ending.ts'
+import { hearNew, outputsOf } from './hear.ts'
 import { runNode } from './node.ts'
 import { deathsOfPoison } from './poison.ts'
 import type { RateLimits } from './rate-limit.ts'
@@ -96,7 +97,7 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
       if (stop) visit?.stopFor(stop, arrivals)
     },
     listens: () => visit?.phase === 'running' && visit.waiting?.listens() === true,
-    hear: () => (visit ? hear(engine.store, visit) : Promise.resolve()),
+    hear: () => (visit ? hearNew(visit) : Promise.resolve()),
     unreturned: () => visits.reduce((sum, each) => sum + each.unreturned, 0),
     lose: (why) => log.lose(why),
   }
@@ -139,29 +140,6 @@ const nothing = {
   decisions: [],
   signals: [],
   deaths: new Map<string, number>(),
-}
-
-/**
- * Brings what has arrived to a visit that is still busy elsewhere. Its park does not rely on this:
- * it counts the arrivals since the load (I10).
- */
-async function hear(store: Store, visit: Visit): Promise<void> {
-  const at = { visit: visit.run.visit }
-  const now = await store.load(visit.run, at)
-  if (now === null || now.run.fence !== visit.run.fence || visit.phase !== 'running') return
-  const outputs = await outputsOf(store, now)
-  if (visit.phase === 'running') visit.waiting?.hear(now, outputs)
-}
-
-/** Large outputs of children whose end this run has not seen yet. */
-async function outputsOf(store: Store, loaded: Loaded): Promise<Map<string, string>> {
-  const outputs = new Map<string, string>()
-  for (const { runId, digest } of childDigests(loaded)) {
-    const child = await store.getRun({ namespace: loaded.run.namespace, runId })
-    const output = child && (await store.readOutput(child))
-    if (output) outputs.set(digest, output)
-  }
-  return outputs
 }
 
 /** What an earlier execution recorded of a visit that its checkpoint did not reach. */

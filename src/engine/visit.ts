@@ -24,6 +24,7 @@ import type { RunLog } from './committer.ts'
 import {
   closedItem,
   endChange,
+  idleCount,
   isMoot,
   isNear,
   isSettled,
@@ -203,9 +204,14 @@ export class Visit {
     this.touch()
   }
 
+  /** Its function has ended, and so has all that it issued but waits for a time or a signal. */
+  private isOver(): boolean {
+    return this.returned !== null && this.open === idleCount(this.pauses)
+  }
+
   /** The node is over and records of its visit stay unclaimed. */
   leftBehind(): boolean {
-    return this.returned !== null && this.open === 0 && this.match.hasUnclaimed()
+    return this.isOver() && this.match.hasUnclaimed()
   }
 
   /** Stops the visit before a person: nothing new is issued from here on. */
@@ -252,15 +258,12 @@ export class Visit {
   }
 
   private check(): void {
-    if (this.phase === 'parking') {
-      if (this.inflight === 0) {
-        this.phase = 'closed'
-        this.settle(this.stopping ? this.endStopped(this.stopping) : this.park())
-      }
-      return
+    if (this.phase === 'parking' && this.inflight === 0) {
+      this.phase = 'closed'
+      this.settle(this.stopping ? this.endStopped(this.stopping) : this.park())
     }
     if (this.phase !== 'running') return
-    if (this.returned !== null && this.open === 0) {
+    if (this.returned !== null && this.isOver()) {
       if (this.match.hasUnclaimed()) this.order.arm()
       else this.endSoon(this.returned)
       return
@@ -283,7 +286,7 @@ export class Visit {
     this.endDue = true
     this.clock.turn(() => {
       this.endDue = false
-      if (this.phase === 'running' && this.open === 0) this.settle(this.end(returned))
+      if (this.phase === 'running' && this.isOver()) this.settle(this.end(returned))
       this.flushNow()
     })
   }
@@ -327,8 +330,7 @@ export class Visit {
     const now = this.clock.now()
     const open = [...this.loaded.items, ...this.doubts, ...this.waits]
     const { run, items } = stopChange(request, open, now)
-    const { to, by, why } = request
-    const events = [this.moved(to, `${to} by ${by}: ${why}`)]
+    const events = [this.moved(request.to, `${request.to} by ${request.by}: ${request.why}`)]
     this.finishAfter(await this.log.end(run, { items, events }, arrivals), 'parked')
   }
 

@@ -19,6 +19,7 @@ import {
   usedSignal,
 } from './arrivals.ts'
 import type { IssuedCall } from './call.ts'
+import { hear } from './hear.ts'
 import { usedGrant } from './rows.ts'
 import type { Visit } from './visit.ts'
 
@@ -50,9 +51,12 @@ export class Waits {
   private readonly visit: Visit
   private readonly hooks: WaitHooks
   private readonly calls = new Map<IssuedCall, Waiting>()
+  /** The arrivals that this visit has looked at. */
+  heard: number
 
   constructor(visit: Visit, hooks: WaitHooks) {
     this.visit = visit
+    this.heard = visit.run.arrivals
     this.hooks = hooks
   }
 
@@ -116,6 +120,7 @@ export class Waits {
   /** What came from outside while the visit was loaded: only what a wait of it can use. */
   hear(now: Loaded, outputs: ReadonlyMap<string, string>): void {
     const { visit } = this
+    this.heard = now.run.arrivals
     visit.signals.add(trustedSignals(now.signals))
     for (const [call] of [...this.calls]) {
       const { record, wait } = call
@@ -127,6 +132,7 @@ export class Waits {
       }
       const number = wait === null ? record.attempt : 0
       const id = attemptId(visit.run.generation, visit.run.visit, call.key, number)
+      call.beatAt = now.attempts.find((row) => row.attemptId === id)?.beatAt ?? call.beatAt
       const heard = now.evidence.find((row) => row.attemptId === id && row.verifies)
       if (heard?.outcome !== 'landed' || heard.seq !== null) continue
       const { verifies: _, ...evidence } = heard
@@ -136,13 +142,29 @@ export class Waits {
     }
   }
 
+  /** Its time is over, unless something has come for it that nobody has looked at yet. */
   private over(call: IssuedCall): void {
     const { visit } = this
-    if (visit.phase !== 'running' || call.record === null) return
+    if (visit.phase !== 'running') return
+    if (call.wait?.kind === 'timer') return this.end(call)
+    const ended = () => {
+      if (visit.phase !== 'running' || !this.calls.has(call)) return
+      this.release(call)
+      const dueAt = deadlineOf(visit, call)
+      // It was heard of meanwhile.
+      if (dueAt !== null && visit.clock.now() < dueAt) this.hold(call)
+      else this.end(call)
+    }
+    hear(visit).then(ended, (error) => visit.log.lose(error))
+  }
+
+  private end(call: IssuedCall): void {
+    const { record } = call
     this.release(call)
+    if (record === null) return
     if (call.wait === null) this.hooks.judge(call)
-    else this.settle(call, call.record, overJson(call.tool.name), null)
-    visit.touch()
+    else this.settle(call, record, overJson(call.tool.name), null)
+    this.visit.touch()
   }
 
   private release(call: IssuedCall): void {
@@ -184,7 +206,8 @@ export function deadlineOf(visit: Visit, call: IssuedCall): number | null {
   if (record === null || dueAt === null || call.wait !== null || heartbeatMs === null) return dueAt
   const id = attemptId(visit.run.generation, visit.run.visit, call.key, record.attempt)
   const attempt = visit.loaded.attempts.find((row) => row.attemptId === id)
-  const heardAt = attempt?.beatAt ?? attempt?.dispatchedAt ?? call.dispatchedAt ?? record.createdAt
+  const sentAt = attempt?.dispatchedAt ?? call.dispatchedAt ?? record.createdAt
+  const heardAt = call.beatAt ?? attempt?.beatAt ?? sentAt
   return Math.min(dueAt, heardAt + heartbeatMs)
 }
 

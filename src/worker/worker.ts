@@ -195,6 +195,7 @@ export class Worker {
     this.polling = true
     this.obeyStops()
       .then(() => this.claim())
+      .then(() => this.hear())
       .catch(this.parts.onError)
       .then(() => {
         this.polling = false
@@ -212,6 +213,11 @@ export class Worker {
         if (sameRun(execution.run, run)) execution.stop(run)
       }
     }
+  }
+
+  /** What has come for runs of ours that are busy, while a branch of theirs waits for it. */
+  private async hear(): Promise<void> {
+    for (const execution of this.executions) if (execution.listens()) await execution.hear()
   }
 
   private async claim(): Promise<void> {

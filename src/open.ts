@@ -16,6 +16,7 @@ import type { Graph } from './model/graph.ts'
 import * as limits from './model/limits.ts'
 import type { RiskPolicy } from './model/risk.ts'
 import { isName } from './model/tool.ts'
+import { hidePassword } from './model/url.ts'
 import { openMemory } from './store/memory/index.ts'
 import { checkRetention } from './store/retention.ts'
 import type { Retention, Store } from './store/store.ts'
@@ -103,9 +104,13 @@ export async function openStore(options: OpenOptions, clock: Clock): Promise<Sto
   }
   throw new CounterfoilError(
     'STORE_URL_INVALID',
-    `store ${JSON.stringify(url)} is not one that can be opened: say sqlite:runs.db, ` +
+    `store ${shown(url)} is not one that can be opened: say sqlite:runs.db, ` +
       'postgres://user@host/database or memory:',
   )
+}
+
+function shown(url: unknown): string {
+  return JSON.stringify(typeof url === 'string' ? hidePassword(url) : url)
 }
 
 function warning({ onWarning }: OpenOptions): (message: string, error?: unknown) => void {

@@ -6,6 +6,7 @@ import { type Command, Option } from 'commander'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import { type Counterfoil, open } from '../open.ts'
+import { isPostgresUrl, locate } from '../store/postgres/location.ts'
 import { createOutput, type Output, warn } from './output.ts'
 import { createProgress, type Progress, stderrLine } from './progress.ts'
 import { shellWord, widthOf } from './text.ts'
@@ -77,11 +78,16 @@ export function cliOf(command: Command): Cli {
     again: (indent, ...words) => {
       const same = (['store', 'blobs', 'namespace'] as const).flatMap((name) => {
         const value = given[name]
-        return value === undefined ? [] : [`--${name}`, value]
+        return value === undefined ? [] : [`--${name}`, withoutPassword(value)]
       })
       return pasteable([...words, ...same], { width: out.width, indent })
     },
   }
+}
+
+/** What is printed may be kept by others; the driver finds a password in PGPASSWORD as well. */
+function withoutPassword(value: string): string {
+  return isPostgresUrl(value) ? locate(value).url : value
 }
 
 /** A command that works where it is pasted, broken before options as a shell allows it. */

@@ -6,6 +6,7 @@ import { addApprove, addReject, addRespond } from './commands/approve.ts'
 import { addCallback } from './commands/callback.ts'
 import { addCheckpoint } from './commands/checkpoint.ts'
 import { addCompletion } from './commands/completion.ts'
+import { addDb } from './commands/db.ts'
 import { addDecide } from './commands/decide.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDev } from './commands/dev.ts'
@@ -34,7 +35,7 @@ Every error has a code, and a page about it: docs/errors/<CODE>.md`
 const commands = [
   ...[addDemo, addDev, addRuns, addRun, addInbox, addApprove, addReject, addRespond, addDecide],
   addCallback,
-  ...[addCheckpoint, addLedger, addWorker, addVersions, addStore, addCompletion],
+  ...[addCheckpoint, addLedger, addWorker, addVersions, addStore, addDb, addCompletion],
 ]
 
 export function createProgram({ json }: { json: boolean }): Command {

@@ -14,10 +14,10 @@ import * as sweep from './sweep.ts'
 
 export type { Query } from './connection.ts'
 export { isPostgresUrl } from './location.ts'
-export type { SchemaStatus } from './migrate.ts'
-export type { PostgresOptions } from './open.ts'
+export type { Migrated, SchemaStatus } from './migrate.ts'
+export type { PostgresOptions, PostgresStatus } from './open.ts'
 export { createPostgresRoles, migratePostgres, postgresStatus, readPostgres } from './open.ts'
-export type { Roles } from './roles.ts'
+export type { GivenRole, Roles } from './roles.ts'
 
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { c, settings, caveats } = await openConnection(options)

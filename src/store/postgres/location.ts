@@ -41,12 +41,18 @@ export function locate(text: string): Location {
 }
 
 function parse(text: string): URL {
+  let url: URL
   try {
-    return new URL(text)
+    url = new URL(text)
   } catch {
-    throw invalid('this is no URL; say postgres://user:password@host:5432/database')
+    throw invalid(`this is no URL; say postgres://user:password@host:5432/database${coded}`)
   }
+  // A password with / or # ends the host too early, and would be shown as the rest.
+  if (url.hash === '' && !url.pathname.includes('@')) return url
+  throw invalid(`there is an @ or a # after the host${coded}`)
 }
+
+const coded = '; in a password / is %2F, # is %23, ? is %3F and @ is %40'
 
 /** The URL itself is not shown: it may hold a password. */
 function invalid(says: string): CounterfoilError {

@@ -2,7 +2,8 @@
 // checksum, all in one transaction under a lock of their own; workers may go on meanwhile.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { randomHex } from '../../clock.ts'
+import { pause, randomHex } from '../../clock.ts'
+import { isCounterfoilError } from '../../model/errors.ts'
 import type { Connection, Query } from './connection.ts'
 import { storeError } from './errors.ts'
 import { grantAgain } from './roles.ts'
@@ -20,9 +21,19 @@ export interface SchemaStatus {
   readonly pending: readonly string[]
 }
 
+export interface Migrated extends SchemaStatus {
+  /** What was applied just now. */
+  readonly added: readonly string[]
+}
+
 const folder = new URL('./migrations/', import.meta.url)
 /** An index over many rows takes its time. */
 const migrateMs = 3_600_000
+// A change of a table waits for those who use it, and whoever comes after waits for the change. So it
+// gives up soon, lets them pass, and tries again.
+const lockMs = 2_000
+const triesMax = 15
+const betweenMs = 500
 
 export function knownMigrations(): Migration[] {
   return readdirSync(folder)
@@ -70,27 +81,43 @@ export async function mayMigrate(c: Connection): Promise<boolean> {
 }
 
 /** Applies what is missing; another process may have been first. */
-export function migrateSchema(c: Connection): Promise<SchemaStatus> {
-  return c.transaction(async (query) => {
-    await query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
-      `counterfoil:${c.location.schema}`,
-    ])
-    await query("set local statement_timeout = 0; set local lock_timeout = '60s'")
-    await makeSchema(c, query)
-    const { pending } = await schemaStatus(c, query)
-    await query(`set local search_path to ${c.schema}, pg_temp`)
-    for (const { id, name, checksum, sql } of knownMigrations()) {
-      if (!pending.includes(name)) continue
-      await query(sql, [], migrateMs)
-      await query(
-        `insert into schema_migrations (id, name, checksum, applied_at)
-         values ($1, $2, $3, now())`,
-        [id, name, checksum],
-      )
+export async function migrateSchema(c: Connection): Promise<Migrated> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await holdingLock(c, (query) => migrateOnce(c, query))
+    } catch (error) {
+      if (!isCounterfoilError(error, 'STORE_BUSY') || tries === triesMax) throw error
+      await pause(c.clock, betweenMs)
     }
-    if (pending.length > 0) await signIn(c, query)
-    return schemaStatus(c, query)
+  }
+}
+
+/** One at a time for a schema; another migration is waited for, however long it takes. */
+export function holdingLock<T>(c: Connection, fn: (query: Query) => Promise<T>): Promise<T> {
+  return c.transaction(async (query) => {
+    await query('set local statement_timeout = 0; set local lock_timeout = 0')
+    const name = `counterfoil:${c.location.schema}`
+    await query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name], migrateMs)
+    await query(`set local lock_timeout = ${lockMs}`)
+    return fn(query)
   })
+}
+
+async function migrateOnce(c: Connection, query: Query): Promise<Migrated> {
+  await makeSchema(c, query)
+  const { pending } = await schemaStatus(c, query)
+  await query(`set local search_path to ${c.schema}, pg_temp`)
+  for (const { id, name, checksum, sql } of knownMigrations()) {
+    if (!pending.includes(name)) continue
+    await query(sql, [], migrateMs)
+    await query(
+      `insert into schema_migrations (id, name, checksum, applied_at)
+       values ($1, $2, $3, now())`,
+      [id, name, checksum],
+    )
+  }
+  if (pending.length > 0) await signIn(c, query)
+  return { ...(await schemaStatus(c, query)), added: pending }
 }
 
 async function makeSchema(c: Connection, query: Query): Promise<void> {

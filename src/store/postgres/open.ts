@@ -6,8 +6,16 @@ import { createPool, isRefusedSetting, loadDriver, type Settings } from './drive
 import { storeError } from './errors.ts'
 import { openKeys, requireKey } from './key.ts'
 import { locate } from './location.ts'
-import { mayMigrate, migrateSchema, type SchemaStatus, schemaStatus } from './migrate.ts'
-import { createRoles, type Roles } from './roles.ts'
+import {
+  holdingLock,
+  type Migrated,
+  mayMigrate,
+  migrateSchema,
+  type SchemaStatus,
+  schemaStatus,
+} from './migrate.ts'
+import { createRoles, type GivenRole, type Roles, readRoles } from './roles.ts'
+import { checkServer, readServer, type ServerFacts } from './server.ts'
 import { ServerClock } from './server-clock.ts'
 
 export interface PostgresOptions {
@@ -29,7 +37,7 @@ export async function openConnection(options: PostgresOptions): Promise<Opened> 
   const key = requireKey(url, options.key)
   const { c, settings } = await connect(options)
   try {
-    const caveats = await checkServer(c)
+    const caveats = checkServer(c, await readServer(c))
     await bringUpToDate(c)
     c.keys = await openKeys(c, key)
     for (let i = 0; i < 3; i++) await c.measure()
@@ -58,40 +66,6 @@ async function connect({ url, clock }: Where): Promise<{ c: Connection; settings
   }
   const bare = { ...settings, asks: false }
   return { c: to(bare), settings: bare }
-}
-
-const versionMin = 140_000
-
-/** Throws if it cannot be used; answers what it does not promise. */
-async function checkServer(c: Connection): Promise<string[]> {
-  const [row] = await c.query(
-    `select current_setting('server_version_num')::int as version,
-       current_setting('server_version') as shown, current_setting('server_encoding') as encoding,
-       current_setting('fsync') as fsync, current_setting('full_page_writes') as pages,
-       pg_is_in_recovery() as standby`,
-  )
-  const unfit = (says: string) => storeError('STORE_UNFIT', c.url, { says })
-  if ((row?.['version'] as number) < versionMin) {
-    throw unfit(`the server is Postgres ${row?.['shown']}; it has to be 14 or newer`)
-  }
-  if (row?.['encoding'] !== 'UTF8') {
-    throw unfit(`the database's encoding is ${row?.['encoding']}; create one with -E UTF8`)
-  }
-  if (row?.['standby'] === true) {
-    const says = 'the server is a standby, which cannot be written; name the primary'
-    throw storeError('STORE_UNREACHABLE', c.url, { says })
-  }
-  if (row?.['fsync'] !== 'on') {
-    const says =
-      'it does not keep what it acknowledges: the server runs with fsync = off; set it to on ' +
-      'and restart the server'
-    throw storeError('STORE_NOT_DURABLE', c.url, { says })
-  }
-  if (row?.['pages'] === 'on') return []
-  return [
-    `store ${c.url}: the server runs with full_page_writes = off: a power cut can damage it ` +
-      'beyond repair unless its file system writes pages whole',
-  ]
 }
 
 async function bringUpToDate(c: Connection): Promise<void> {
@@ -125,18 +99,48 @@ export function readPostgres<T>(
 }
 
 /** Applies what is missing; for whoever owns the tables. */
-export function migratePostgres(where: Where): Promise<SchemaStatus> {
+export function migratePostgres(where: Where): Promise<Migrated> {
   return using(where, async (c) => {
-    await checkServer(c)
+    checkServer(c, await readServer(c))
     return migrateSchema(c)
   })
 }
 
-export function postgresStatus(where: Where): Promise<SchemaStatus> {
-  return using(where, (c) => schemaStatus(c, (text, values) => c.query(text, values)))
+export interface PostgresStatus extends SchemaStatus {
+  /** Without a password. */
+  readonly url: string
+  readonly server: ServerFacts
+  /** Whether this user may bring the schema up to date. */
+  readonly mayMigrate: boolean
+  readonly roles: readonly GivenRole[]
+}
+
+/** Changes nothing, and needs no key. */
+export function postgresStatus(where: Where): Promise<PostgresStatus> {
+  return using(where, async (c) => {
+    const query: Query = (text, values) => c.query(text, values)
+    const status = await schemaStatus(c, query)
+    return {
+      ...status,
+      url: c.url,
+      server: await readServer(c),
+      mayMigrate: await mayMigrate(c),
+      roles: status.applied.length === 0 ? [] : await readRoles(query, c.schema),
+    }
+  })
 }
 
 /** Makes and grants the roles of workers and readers. */
-export function createPostgresRoles(where: Where, roles: Roles): Promise<void> {
-  return using(where, (c) => c.transaction((query) => createRoles(query, c.schema, roles)))
+export function createPostgresRoles(where: Where, roles: Roles): Promise<readonly GivenRole[]> {
+  return using(where, (c) =>
+    holdingLock(c, async (query) => {
+      const { pending } = await schemaStatus(c, query)
+      if (pending.length > 0) {
+        const says = `its tables lack ${pending.join(', ')}; run \`counterfoil db migrate\` first`
+        throw storeError('STORE_OUTDATED', c.url, { says })
+      }
+      await createRoles(query, c.schema, roles)
+      return readRoles(query, c.schema)
+    }),
+  )
 }

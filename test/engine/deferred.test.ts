@@ -6,11 +6,12 @@ import { atEveryEvent, fake, flow, Lab, work } from '../lab.ts'
 
 const HOUR = 3_600_000
 
-function deferring(replayClass: ReplayClass, ms = 50) {
+function deferring(replayClass: ReplayClass, ms = 50, rules: object = {}) {
   const lab = new Lab()
   const tokens: string[] = []
   const order = fake<{ id: string }>(lab, 'order', replayClass, {
     ms,
+    ...rules,
     callbackMs: HOUR,
     does: (_n: number, _input: unknown, call: CallInfo) => {
       tokens.push(call.defer())
@@ -185,6 +186,39 @@ describe('heartbeats', () => {
     expect(await lab.output()).toEqual({ id: 'l1' })
     const [attempt] = await lab.attempts()
     expect(attempt?.beatJson).toBe('{"part":20}')
+  })
+
+  /** One branch waits for a callback that has to be heard of, the other is busy meanwhile. */
+  async function beside(say: (lab: Lab, token: string, atMs: number) => Promise<unknown>) {
+    const { lab, tokens, order } = deferring('unsafe_on_replay', 10, { heartbeatMs: 2_000 })
+    const slow = fake(lab, 'slow', 'pure', { ms: 5_000 })
+    const graph = flow([order.tool, slow.tool], async (ctx) => {
+      const both = [ctx.call(order.tool, {}), ctx.call(slow.tool, {})] as const
+      return (await Promise.all(both))[0]
+    })
+    for (const atMs of [1_500, 3_000, 4_500]) {
+      lab.clock.after(atMs, () => void say(lab, token(tokens), atMs))
+    }
+    // Nobody hears in this process: only the deadline itself looks.
+    await lab.process(graph, null)
+    return { lab, graph }
+  }
+
+  test('D5 an upstream that is heard of while its run is busy is not taken for lost', async () => {
+    const beat = (lab: Lab, of: string, atMs: number) => lab.callbacks().heartbeat(of, { atMs })
+    const { lab } = await beside(beat)
+    expect(await lab.items()).toEqual([])
+    expect(await lab.state()).toBe('waiting_tool')
+    expect((await lab.attempts()).some(({ beatJson }) => beatJson !== null)).toBe(true)
+  })
+
+  test('D5 a callback that came in time is no doubt, though nobody had looked', async () => {
+    const settle = (lab: Lab, of: string) => lab.callbacks().settle(of, { id: 'o1' })
+    const { lab } = await beside(settle)
+    expect(await lab.events('doubt')).toEqual([])
+    expect(await lab.output()).toEqual({ id: 'o1' })
+    const { items } = await lab.inbox.list({ state: 'closed' })
+    expect(items).toEqual([])
   })
 
   test('D5 one that falls silent is in doubt, with its last words', async () => {

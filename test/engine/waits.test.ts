@@ -188,6 +188,45 @@ describe('signals', () => {
     expect(at - from).toBeLessThan(2_000)
   })
 
+  test('D5 a signal that came in time counts, though nobody had looked before the time was over', async () => {
+    const lab = new Lab()
+    const slow = fake(lab, 'slow', 'pure', { ms: 5_000 })
+    const busy = flow([slow.tool], async (ctx) => {
+      const both = [ctx.signal('go', { timeoutMs: 2_000 }), ctx.call(slow.tool, {})] as const
+      return (await Promise.all(both))[0]?.data ?? 'none'
+    })
+    lab.clock.after(1_000, () => void lab.signal('go', 'in time'))
+    // Nobody hears in this process: only the deadline itself looks.
+    expect(await lab.process(busy, null)).toBe('ended')
+    expect(await lab.output()).toBe('in time')
+  })
+
+  test('D5 a node whose function returned ends, whatever sleeps and signals it left open', async () => {
+    await atEveryEvent(async (kill) => {
+      const lab = new Lab()
+      const mail = fake(lab, 'mail', 'unsafe_on_replay')
+      const graph = flow([mail.tool], async (ctx) => {
+        const first = await Promise.race([
+          ctx.signal('go').then(() => 'signal'),
+          ctx.sleep(HOUR).then(() => 'time'),
+        ])
+        await ctx.call(mail.tool, { first })
+        return first
+      })
+      await lab.start(graph)
+      await lab.signal('go')
+      const end = await lab.serve([graph], { killWhen: kill.in(lab) })
+      if (end === 'crash') await lab.serve([graph])
+      if (await lab.items().then((items) => items.length > 0)) {
+        await lab.decide({ outcome: 'happened', result: { id: 'm' } })
+        await lab.serve([graph])
+      }
+      expect([await lab.state(), await lab.output()]).toEqual(['completed', 'signal'])
+      expect(mail.sent.length).toBeLessThan(2)
+      expect(await lab.findings()).toEqual([])
+    })
+  })
+
   test('D5 bad signals are refused, and nothing is written', async () => {
     const lab = new Lab()
     await lab.start(graph)

@@ -49,8 +49,10 @@ export class Listener {
   async close(): Promise<void> {
     this.closed = true
     this.cancel()
-    const { client } = this
+    const client = this.client as (pg.Client & { ref(): void }) | null
     this.client = null
+    // Whoever waits for the end must not have the process end first.
+    client?.ref()
     await client?.end().catch(() => {})
   }
 

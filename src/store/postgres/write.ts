@@ -20,13 +20,27 @@ export function noRows(): Rows {
   return { records: [], attempts: [], events: [], checkpoints: [], rest: {} }
 }
 
-const jsonOf = (rows: readonly unknown[]) => (rows.length === 0 ? null : JSON.stringify(rows))
-
 export function rowArguments(rows: Rows): (string | null)[] {
   const rest = Object.keys(rows.rest).length === 0 ? null : JSON.stringify(rows.rest)
   const lists = [rows.records, rows.attempts, rows.events, rows.checkpoints]
-  return [...lists.map(jsonOf), rest]
+  return [...lists.map(listLiteral), rest]
 }
+
+/** Rows as an array of a composite type; columns in the order of tables.ts, the MAC last. */
+function listLiteral(rows: readonly Columns[]): string | null {
+  if (rows.length === 0) return null
+  return `{${rows.map((row) => `"(${Object.values(row).map(literal).join(',')})"`).join(',')}}`
+}
+
+/** A value inside a row inside a list: quoted twice. An empty one is null. */
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value !== 'string') return String(value)
+  return /["\\]/.test(value) ? `\\"${value.replace(special, twice)}\\"` : `\\"${value}\\"`
+}
+
+const special = /["\\]/g
+const twice = (char: string) => (char === '"' ? '\\\\\\"' : '\\\\\\\\')
 
 /** Adds the rows of a change. Nothing has been sent yet if it throws. */
 export function addRows(c: Connection, to: Rows, changes: Changes): void {

@@ -5,12 +5,14 @@
 -- whose parent's or child's) somebody else has is answered 'locked' and comes again.
 
 -- Commit ids of the engine are `fence.number`; of any other form it cannot tell.
-create function is_before(p_a text, p_b text) returns boolean language plpgsql immutable as $$
-begin
-  return split_part(p_a, '.', 1) = split_part(p_b, '.', 1)
-    and p_a ~ '^\d{1,18}\.\d{1,18}$' and p_b ~ '^\d{1,18}\.\d{1,18}$'
-    and split_part(p_a, '.', 2)::bigint < split_part(p_b, '.', 2)::bigint;
-end $$;
+create function is_before(p_a text, p_b text) returns boolean language sql immutable as $$
+  select case
+    when p_a ~ '^\d{1,18}\.\d{1,18}$' and p_b ~ '^\d{1,18}\.\d{1,18}$'
+    then split_part(p_a, '.', 1) = split_part(p_b, '.', 1)
+      and split_part(p_a, '.', 2)::bigint < split_part(p_b, '.', 2)::bigint
+    else false
+  end
+$$;
 
 -- The fence first: a commit that landed before a takeover permits nothing after it. A commit of a
 -- lower number than the last was applied before it, and comes late by a connection given up.
@@ -138,8 +140,9 @@ $$;
 -- 'other_parent': the run ends and its parent is another one than was said, or was not said.
 create function commit_one(
   p_namespace text, p_run_id text, p_commit_id text, p_worker_id text, p_fence bigint,
-  p_arrivals_seen bigint, p_change json, p_records json, p_attempts json, p_events json,
-  p_checkpoints json, p_rest json, p_wait boolean, p_family boolean, p_parent text, p_news json
+  p_arrivals_seen bigint, p_change json, p_records record_row[], p_attempts attempt_row[],
+  p_events event_row[], p_checkpoints checkpoint_row[], p_rest json, p_wait boolean,
+  p_family boolean, p_parent text, p_news json
 ) returns text
 language plpgsql security definer set search_path from current as $$
 declare
@@ -157,6 +160,17 @@ begin
   if current_setting('synchronous_commit') = 'off' then perform keep_durable(); end if;
   -- A holder that was cut off is waited for so long; then the same commit comes again.
   if p_wait then perform set_config('lock_timeout', '2000', true); end if;
+  -- What nearly every commit is: lock, fence and commit id in one statement.
+  if p_change is null and p_wait then
+    update runs k set commit_id = p_commit_id, updated_at = now_ms()
+    where k.namespace = p_namespace and k.run_id = p_run_id
+      and judge(k.fence, k.commit_id, k.worker_id, k.state, k.arrivals,
+        p_fence, p_commit_id, p_worker_id, p_arrivals_seen) = 'write';
+    if found then
+      perform put_rows(p_records, p_attempts, p_events, p_checkpoints, p_rest, null);
+      return 'done';
+    end if;
+  end if;
   if p_change is not null then c := json_populate_record(null::run_change, p_change); end if;
   if p_family
     and not lock_family(p_namespace, p_run_id, p_parent, c.state = 'cancelled', p_wait)
@@ -187,11 +201,7 @@ begin
   end if;
 
   v_now := now_ms();
-  if p_records is not null then perform put_records(p_records, null); end if;
-  if p_attempts is not null then perform put_attempts(p_attempts, null); end if;
-  if p_events is not null then perform put_events(p_events, null); end if;
-  if p_checkpoints is not null then perform put_checkpoints(p_checkpoints, null); end if;
-  if p_rest is not null then perform put_rest(p_rest, null); end if;
+  perform put_rows(p_records, p_attempts, p_events, p_checkpoints, p_rest, null);
   if p_change is null then
     update runs k set commit_id = p_commit_id, updated_at = v_now
     where k.namespace = p_namespace and k.run_id = p_run_id;
@@ -220,7 +230,8 @@ create type commit_head as (
 
 -- Commits of different runs, none of which concerns a parent or a child. Answers in their order.
 create function commit_batch(
-  p_heads json, p_records json, p_attempts json, p_events json, p_checkpoints json, p_rest json
+  p_heads json, p_records record_row[], p_attempts attempt_row[], p_events event_row[],
+  p_checkpoints checkpoint_row[], p_rest json
 ) returns text[]
 language plpgsql security definer set search_path from current as $$
 declare
@@ -274,11 +285,7 @@ begin
   if v_keys is null then return v_answers; end if;
   if v_all then v_keys := null; end if;
 
-  if p_records is not null then perform put_records(p_records, v_keys); end if;
-  if p_attempts is not null then perform put_attempts(p_attempts, v_keys); end if;
-  if p_events is not null then perform put_events(p_events, v_keys); end if;
-  if p_checkpoints is not null then perform put_checkpoints(p_checkpoints, v_keys); end if;
-  if p_rest is not null then perform put_rest(p_rest, v_keys); end if;
+  perform put_rows(p_records, p_attempts, p_events, p_checkpoints, p_rest, v_keys);
   if v_touched is not null then
     update runs r set commit_id = t.commit_id, updated_at = v_now
     from unnest(v_touched) t
@@ -294,8 +301,9 @@ end $$;
 
 -- The second half of an amendment; the first has locked the row (005_read.sql) and decided on it.
 create function amend_write(
-  p_namespace text, p_run_id text, p_change json, p_records json, p_attempts json,
-  p_events json, p_checkpoints json, p_rest json, p_parent text, p_news json
+  p_namespace text, p_run_id text, p_change json, p_records record_row[],
+  p_attempts attempt_row[], p_events event_row[], p_checkpoints checkpoint_row[], p_rest json,
+  p_parent text, p_news json
 ) returns void
 language plpgsql security definer set search_path from current as $$
 declare
@@ -308,11 +316,7 @@ declare
 begin
   perform keep_durable();
   perform lock_family(p_namespace, p_run_id, p_parent, v_cancels, true);
-  if p_records is not null then perform put_records(p_records, null); end if;
-  if p_attempts is not null then perform put_attempts(p_attempts, null); end if;
-  if p_events is not null then perform put_events(p_events, null); end if;
-  if p_checkpoints is not null then perform put_checkpoints(p_checkpoints, null); end if;
-  if p_rest is not null then perform put_rest(p_rest, null); end if;
+  perform put_rows(p_records, p_attempts, p_events, p_checkpoints, p_rest, null);
   perform change_run(p_namespace, p_run_id, null, c, v_now);
   if p_parent is not null then
     perform tell_parent(p_namespace, p_parent, p_run_id, p_news, v_now);

@@ -1,11 +1,11 @@
 // A server's part beside the workers: lists what waits, decides it truthfully and never too early,
 // and now and then pauses, resumes or cancels a run. Until it is told to stop.
-// decider.mjs <store file> <upstream log> <its port> <seed> <how often a run is stopped, 0 to 1>
+// decider.mjs <store> <upstream log> <its port> <seed> <how often a run is stopped, 0 to 1>
 import { readFileSync } from 'node:fs'
 import { isCounterfoilError, open } from 'counterfoil'
 import { answerTo } from './truth.mjs'
 
-const [, , file = '', log = '', port = '0', seed = '1', stopping = '0'] = process.argv
+const [, , store = '', log = '', port = '0', seed = '1', stopping = '0'] = process.argv
 let state = Number(seed)
 let over = false
 let decided = 0
@@ -27,17 +27,19 @@ async function effects() {
 
 // What another process of the site may have done a moment before.
 const expected = ['DECISION_TOO_EARLY', 'ITEM_CLOSED', 'ITEM_CHANGED', 'RUN_ENDED']
+// A server may be away for a while; a file never is.
+const away = store.startsWith('sqlite:') ? [] : ['STORE_UNREACHABLE', 'STORE_BUSY']
 const ordinary = (/** @type {unknown} */ error) => {
-  const known = [...expected, 'RUN_NOT_PAUSED'].some((code) => isCounterfoilError(error, code))
-  if (!known) throw error
+  const all = [...expected, 'RUN_NOT_PAUSED', ...away]
+  if (!all.some((code) => isCounterfoilError(error, code))) throw error
 }
 
-const cf = await open({ store: `sqlite:${file}` })
-process.stdout.write('working\n')
-while (!over) {
+const cf = await open({ store })
+
+async function attend() {
   const { items } = await cf.inbox.list({ countMax: 500 })
   // The look comes before the words, and counts from its own time (I5).
-  const lookedAt = Date.now()
+  const lookedAt = cf.store.clock.now()
   const known = await effects()
   for (const item of items) {
     const said = answerTo(item, known)
@@ -45,12 +47,18 @@ while (!over) {
     const by = { by: 'decider', reason: 'asked the upstream', version, lookedAt }
     await cf.inbox.decide(itemId, { ...said, ...by }).then(() => decided++, ordinary)
   }
-  for (const { runId } of (await cf.store.listRuns({ namespace: 'default', countMax: 500 }))
-    .items) {
+  if (Number(stopping) === 0) return
+  const { items: runs } = await cf.store.listRuns({ namespace: 'default', countMax: 500 })
+  for (const { runId } of runs) {
     if (random() >= Number(stopping)) continue
     const wish = random() < 0.03 ? 'cancel' : random() < 0.5 ? 'pause' : 'resume'
     await cf.run(runId)[wish]({ by: 'decider' }).catch(ordinary)
   }
+}
+
+process.stdout.write('working\n')
+while (!over) {
+  await attend().catch(ordinary)
   await new Promise((resolve) => setTimeout(resolve, 20))
 }
 await cf.close()

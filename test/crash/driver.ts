@@ -1,6 +1,6 @@
 // Runs real worker processes against a real upstream process, kills them, resumes them, decides
 // what they ask truthfully, and reads back what happened.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +16,7 @@ export interface Effect {
   key: string | null
   input: unknown
   attemptId: string | null
+  runId?: string
   result: unknown
   repeated: boolean
 }
@@ -31,10 +32,16 @@ export function script(name: string): string {
   return fileURLToPath(new URL(`./${name}`, import.meta.url))
 }
 
-/** A folder with a store, and an upstream process that logs beside it. */
+/** What signs the ledger of a store that has no key file beside it. */
+export const key = 'a'.repeat(64)
+const machine = 'crash-test'
+
+/** A folder with a store, or one elsewhere, and an upstream process that logs beside it. */
 export class Site {
   readonly dir = mkdtempSync(join(tmpdir(), 'counterfoil-crash-'))
   readonly db = join(this.dir, 'runs.db')
+  /** The store's URL: the file's, unless another was given. */
+  readonly store: string
   doubts = 0
   falseDoubts = 0
   approvals = 0
@@ -42,17 +49,27 @@ export class Site {
   private readonly upstream: ChildProcess
   port = ''
 
-  private constructor(delayMs: number) {
+  private constructor(delayMs: number, store?: string) {
+    this.store = store ?? `sqlite:${this.db}`
     this.upstream = spawn(process.execPath, [script('upstream.mjs'), this.log, String(delayMs)], {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     })
   }
 
-  static async open(delayMs = 1): Promise<Site> {
-    const site = new Site(delayMs)
+  static async open(delayMs = 1, store?: string): Promise<Site> {
+    const site = new Site(delayMs, store)
     const [chunk] = await once(site.upstream.stdout as NodeJS.ReadableStream, 'data')
     site.port = String(chunk).trim()
     return site
+  }
+
+  private get isFile(): boolean {
+    return this.store.startsWith('sqlite:')
+  }
+
+  /** A server's clients say which machine they are on, so that deaths can be proven. */
+  private get said(): NodeJS.ProcessEnv {
+    return this.isFile ? {} : { COUNTERFOIL_KEY: key, COUNTERFOIL_MACHINE: machine }
   }
 
   get log(): string {
@@ -86,12 +103,19 @@ export class Site {
     extra = 'r1',
     ...modes: string[]
   ): { child: ChildProcess; exit: Promise<Exit> } {
-    const file = name === 'naive.mjs' ? join(this.dir, 'naive.json') : this.db
+    const file = name === 'naive.mjs' ? join(this.dir, 'naive.json') : this.store
     return this.spawn(script(name), [file, this.port, String(dieAt), extra, ...modes])
   }
 
-  spawn(path: string, args: readonly string[]): { child: ChildProcess; exit: Promise<Exit> } {
-    const child = spawn(process.execPath, [path, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  /** `flags` are those of Node itself. */
+  spawn(
+    path: string,
+    args: readonly string[],
+    flags: readonly string[] = [],
+  ): { child: ChildProcess; exit: Promise<Exit> } {
+    const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
+    const env = { ...process.env, ...this.said }
+    const child = spawn(process.execPath, [...flags, path, ...args], { stdio, env })
     const said = { out: '', error: '' }
     child.stdout?.on('data', (chunk) => {
       said.out += chunk
@@ -105,7 +129,7 @@ export class Site {
 
   /** As a process of its own would: a connection for this one look. */
   async with<T>(work: (cf: Counterfoil) => Promise<T>): Promise<T> {
-    const cf = await open({ store: `sqlite:${this.db}` })
+    const cf = await open({ store: this.store, ...(this.isFile ? {} : { key }) })
     try {
       return await work(cf)
     } finally {
@@ -167,9 +191,9 @@ export class Site {
   }
 
   /** What the ledger says against itself. */
-  findings(): Promise<string[]> {
+  findings(namespace = 'default'): Promise<string[]> {
     return this.with(async (cf) => {
-      const { findings } = await verifyLedger(cf.store, { namespace: 'default' })
+      const { findings } = await verifyLedger(cf.store, { namespace })
       return findings.map((each) => `${each.runId} ${each.kind} ${each.subject}: ${each.message}`)
     })
   }

@@ -1,5 +1,5 @@
 // A foreign runtime with threads and checkpoints of its own; its tool calls pass through scopes.
-// host.mjs <store file> <upstream port> <die at: n, or 0> <threads, by comma>
+// host.mjs <store> <upstream port> <die at: n, or 0> <threads, by comma>
 // It works until every thread is through, or waits for a person or for a resume.
 import {
   closeSync,
@@ -14,7 +14,7 @@ import { isCounterfoilError, open } from 'counterfoil'
 import { addFailpoints } from 'counterfoil/testing'
 import { makeTools } from './agent.mjs'
 
-const [, , file = '', port = '0', dieAt = '0', threads = 't1'] = process.argv
+const [, , store = '', port = '0', dieAt = '0', threads = 't1'] = process.argv
 const steps = 3
 let hits = 0
 let held = 0
@@ -24,11 +24,11 @@ function hit() {
 }
 
 const { draft, mail, fetched, charge } = makeTools(Number(port), hit)
-const cf = await open({ store: `sqlite:${file}`, settleMs: 60 })
+const cf = await open({ store, settleMs: 60 })
 addFailpoints(cf.store, hit)
 
 /** @param {string} thread */
-const pathOf = (thread) => `${file}.${thread}.json`
+const pathOf = (thread) => `${store.slice('sqlite:'.length)}.${thread}.json`
 
 /**
  * @param {string} thread

@@ -31,7 +31,7 @@ class Process {
 }
 
 function slowWorker(site: Site, leaseMs: number): Process {
-  return new Process('slow-worker.mjs', [site.db, site.port, String(leaseMs), 'r1'])
+  return new Process('slow-worker.mjs', [site.store, site.port, String(leaseMs), 'r1'])
 }
 
 test('D2, I9 a killed worker is taken over at once, long before its lease ends', async () => {
@@ -69,7 +69,7 @@ test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports
     'first',
     'second',
   ])
-  const cf = await open({ store: `sqlite:${site.db}` })
+  const cf = await open({ store: site.store })
   const events = await cf.store.listEvents({ namespace: 'default', runId: 'r1' }, { countMax: 500 })
   expect(events.items.map((event) => event.kind)).toContain('evidence')
   // The second mail went out under a third claim (either worker may have won it), not under the

@@ -81,7 +81,7 @@ async function says(child: { stdout: NodeJS.ReadableStream | null }, text: strin
 }
 
 function opener(site: Site, ending: string) {
-  return site.spawn(script('opener.mjs'), [site.db, site.port, ending])
+  return site.spawn(script('opener.mjs'), [site.store, site.port, ending])
 }
 
 /** As opener.mjs has it, and never to be called. */
@@ -160,7 +160,7 @@ test('D4 a workflow whose ids are a host’s own is stopped like any other', asy
   const site = await Site.open()
   await site.finishHost(['t1'])
   // In a process that can be killed: what asks the database for ever cannot be stopped from within.
-  const { child, exit } = site.spawn(script('stops.mjs'), [site.db, 't1'])
+  const { child, exit } = site.spawn(script('stops.mjs'), [site.store, 't1'])
   const timer = setTimeout(() => child.kill('SIGKILL'), 15_000)
   const { signal, out } = await exit
   clearTimeout(timer)

@@ -2,44 +2,13 @@
 // a foreign runtime with scopes, and the command line; all of them killed at random moments.
 import { expect, test } from 'vitest'
 import { seeded } from '../sim/clock.ts'
-import { compare, type Effect, type Exit, faults, runOf, Site, script } from './driver.ts'
+import { compare, type Effect, faults, runOf, Site, script } from './driver.ts'
+import { Post } from './post.ts'
 import { effectsOf, effectsOfThread } from './truth.mjs'
 
 const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 20)
 const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 const cli = script('../../dist/cli/main.js')
-
-/** A process that is started again whenever it ends, until the site is still. */
-class Post {
-  readonly exits: Exit[] = []
-  private readonly start: () => ReturnType<Site['spawn']>
-  private current: ReturnType<Site['spawn']> | null = null
-  private over = false
-  readonly done: Promise<void>
-
-  constructor(start: () => ReturnType<Site['spawn']>) {
-    this.start = start
-    this.done = this.run()
-  }
-
-  private async run(): Promise<void> {
-    while (!this.over) {
-      this.current = this.start()
-      this.exits.push(await this.current.exit)
-    }
-  }
-
-  kill(): void {
-    this.current?.child.kill('SIGKILL')
-  }
-
-  /** Ends of itself: in order, if it was told to. */
-  async stop(): Promise<void> {
-    this.over = true
-    this.current?.child.kill('SIGTERM')
-    await this.done
-  }
-}
 
 const of = (effects: readonly Effect[], runId: string) =>
   effects.filter((effect) => runOf(effect) === runId)
@@ -48,7 +17,7 @@ function commands(random: () => number, runIds: readonly string[], store: string
   const runId = runIds[Math.floor(random() * runIds.length)] ?? ''
   const all = [['runs', '--limit', '200'], ['inbox'], ['run', 'show', runId]]
   const chosen = all[Math.floor(random() * all.length)] ?? ['runs']
-  return [...chosen, '--store', `sqlite:${store}`, '--json']
+  return [...chosen, '--store', store, '--json']
 }
 
 test('B8, D2, C5 two workers, a server, a host and a CLI on one file, under kills', async () => {
@@ -64,14 +33,14 @@ test('B8, D2, C5 two workers, a server, a host and a CLI on one file, under kill
 
   const server = () => {
     const own = String(1 + Math.floor(random() * 1e6))
-    return site.spawn(script('decider.mjs'), [site.db, site.log, site.port, own, '0.02'])
+    return site.spawn(script('decider.mjs'), [site.store, site.log, site.port, own, '0.02'])
   }
   const posts = [
     new Post(() => site.worker('worker.mjs', 0, runIds.join(','), 'agent', 'ever')),
     new Post(() => site.worker('worker.mjs', 0, runIds.join(','), 'agent', 'ever')),
     new Post(server),
     new Post(() => site.worker('host.mjs', 0, threads.join(','))),
-    new Post(() => site.spawn(cli, commands(random, runIds, site.db))),
+    new Post(() => site.spawn(cli, commands(random, runIds, site.store))),
   ]
   for (let kills = 0; kills < killsWanted; kills++) {
     // Something has happened since the last death; now and then nothing does.

@@ -1,9 +1,9 @@
 // A worker whose mail tool waits for the upstream's slow answer; it says on stdout what it does.
-// slow-worker.mjs <store file> <upstream port> <lease ms> <run id>
+// slow-worker.mjs <store> <upstream port> <lease ms> <run id>
 import { open, tool, workflow } from 'counterfoil'
 import { post } from './workload.mjs'
 
-const [, , file = '', port = '0', leaseMs = '15000', runId = 'r1'] = process.argv
+const [, , store = '', port = '0', leaseMs = '15000', runId = 'r1'] = process.argv
 /** @type {import('@standard-schema/spec').StandardSchemaV1<any, any>} */
 const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } }
 const say = (/** @type {string} */ line) => process.stdout.write(`${line}\n`)
@@ -29,7 +29,7 @@ const graph = workflow({
   },
 })
 const cf = await open({
-  store: `sqlite:${file}`,
+  store,
   graphs: [graph],
   settleMs: 60,
   onWarning: () => {},

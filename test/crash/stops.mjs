@@ -1,9 +1,9 @@
 // Pauses, looks at, resumes and cancels a run, and says what state it is in then.
-// stops.mjs <store file> <run id>
+// stops.mjs <store> <run id>
 import { open } from 'counterfoil'
 
-const [, , file = '', runId = 't1'] = process.argv
-const cf = await open({ store: `sqlite:${file}` })
+const [, , store = '', runId = 't1'] = process.argv
+const cf = await open({ store })
 const run = cf.run(runId)
 await run.pause()
 await run.preview()

@@ -1,0 +1,47 @@
+// A small share of every fault of the fleet on a real server; `npm run chaos` is all of it.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describePostgres } from '../postgres/bench.ts'
+import { type PostgresServer, startPostgres } from '../postgres/server.ts'
+import * as programmes from './faults.ts'
+import type { Reckoning } from './fleet.ts'
+
+const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+let server: PostgresServer
+
+function judge(reckoning: Reckoning): void {
+  console.log(`${reckoning.fault}: ${JSON.stringify(reckoning)}`)
+  expect(reckoning.wrong).toEqual([])
+  expect(reckoning.duplicates + reckoning.lost).toBe(0)
+  expect(reckoning.ended).toBe(reckoning.runs)
+}
+
+describePostgres('faults of a fleet', () => {
+  beforeAll(async () => {
+    server = await startPostgres()
+  }, 60_000)
+  afterAll(() => server.stop())
+
+  test('C2, D2, J3 workers are killed at random', async () => {
+    judge(await programmes.kills(server, { seed, times: 8 }))
+  }, 300_000)
+
+  test('J1, C2, D2 every life of the workers ends at a failpoint', async () => {
+    judge(await programmes.failpoints(server, { seed, times: 12 }))
+  }, 300_000)
+
+  test('J3, I4 the server is killed in the middle of commits, and comes back', async () => {
+    judge(await programmes.serverKills(null, { seed, times: 3 }))
+  }, 300_000)
+
+  test('J3, I4 lines are cut at random commits, on either side', async () => {
+    judge(await programmes.cuts(server, { seed, times: 12 }))
+  }, 300_000)
+
+  test('D2, I2, J3 a worker stands still past its lease, and goes on', async () => {
+    judge(await programmes.stops(server, { seed, times: 2 }))
+  }, 300_000)
+
+  test('D5, J3 the wall clock of one worker is off by an hour, ahead and behind', async () => {
+    judge(await programmes.clocks(server, { seed, times: 2 }))
+  }, 300_000)
+})

@@ -14,9 +14,10 @@ import { RateLimits } from './engine/rate-limit.ts'
 import { CounterfoilError } from './model/errors.ts'
 import type { Graph } from './model/graph.ts'
 import * as limits from './model/limits.ts'
+import { isName } from './model/name.ts'
 import type { RiskPolicy } from './model/risk.ts'
-import { isName } from './model/tool.ts'
 import { hidePassword } from './model/url.ts'
+import { compareVersions } from './model/version.ts'
 import { openMemory } from './store/memory/index.ts'
 import { checkRetention } from './store/retention.ts'
 import type { Retention, Store } from './store/store.ts'
@@ -60,6 +61,8 @@ export interface Counterfoil {
     input: In,
     options?: { runId?: string },
   ): Promise<RunHandle<Out>>
+  /** The same by name: a new run begins on the newest version that was given to `open()`. */
+  start(name: string, input: unknown, options?: { runId?: string }): Promise<RunHandle>
   /** A handle by id, in any process. */
   run<Out = unknown>(runId: string): RunHandle<Out>
   /** One visit of a foreign runtime: its calls pass the same gate and ledger. Close it. */
@@ -156,14 +159,14 @@ function compose(
     store,
     inbox: new Inbox(client),
     callbacks: new Callbacks(client),
-    start: async (graph, input, { runId = timeId(clock, 'run') } = {}) => {
-      if (graph === undefined || graphs.get(graph?.id) !== (graph as Graph)) {
-        const known = [...graphs.keys()].join(', ') || 'none'
-        const message = `graph ${String(graph?.id)} was not given to open(); it has: ${known}`
-        throw new CounterfoilError('GRAPH_UNKNOWN', message)
-      }
-      const run = await startRun(store, clock, graph as Graph, input, { namespace, runId })
-      return new RunHandle(client, run.runId)
+    start: async (
+      wanted: Graph | string,
+      input: unknown,
+      { runId = timeId(clock, 'run') }: { runId?: string } = {},
+    ) => {
+      const graph = graphOf(graphs, wanted)
+      const run = await startRun(store, clock, graph, input, { namespace, runId })
+      return new RunHandle<never>(client, run.runId)
     },
     run: (runId) => new RunHandle(client, runId),
     scope: async (ids) => new Scope(await scopes.open(checkScopeIds(ids)), ids),
@@ -179,6 +182,19 @@ function compose(
       await store.close()
     },
   }
+}
+
+/** The graph itself, or the newest of that name. */
+function graphOf(graphs: ReadonlyMap<string, Graph>, wanted: Graph | string): Graph {
+  if (typeof wanted === 'string') {
+    const named = [...graphs.values()].filter(({ name }) => name === wanted)
+    const [newest] = named.sort((a, b) => compareVersions(b.version, a.version))
+    if (newest) return newest
+  } else if (wanted !== undefined && graphs.get(wanted?.id) === wanted) return wanted
+  const known = [...graphs.keys()].join(', ') || 'none'
+  const id = typeof wanted === 'string' ? wanted : String(wanted?.id)
+  const message = `graph ${id} was not given to open(); it has: ${known}`
+  throw new CounterfoilError('GRAPH_UNKNOWN', message)
 }
 
 function createEngine(

@@ -12,19 +12,11 @@ import type {
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import * as limits from '../model/limits.ts'
+import { checkName, isName, shown } from '../model/name.ts'
 import { doneWith, failWith, goTo } from '../model/node.ts'
 import { isMs, isNames } from '../model/risk.ts'
 import { isSchema, type Schema, validate } from '../model/schema.ts'
-import {
-  type AnySpec,
-  beats,
-  checkName,
-  isName,
-  isTool,
-  makeTool,
-  shown,
-  type Tool,
-} from '../model/tool.ts'
+import { type AnySpec, beats, isTool, makeTool, type Tool } from '../model/tool.ts'
 import { spawnTool } from './arrivals.ts'
 import type { Ask } from './call.ts'
 import { contextFor } from './document.ts'

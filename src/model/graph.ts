@@ -3,6 +3,7 @@ import type { Context, NodeContext } from './context.ts'
 import { type Dial, parseDial } from './dial.ts'
 import { CounterfoilError } from './errors.ts'
 import { contentOf, fingerprintOf, type GraphContent } from './fingerprint.ts'
+import { checkName, shown } from './name.ts'
 import { doneWith, type NodeEnd } from './node.ts'
 import {
   type Frozen,
@@ -12,7 +13,7 @@ import {
   type OutputOf,
   type Schema,
 } from './schema.ts'
-import { checkName, isTool, shown, type Tool } from './tool.ts'
+import { isTool, type Tool } from './tool.ts'
 
 export type { Dial } from './dial.ts'
 export type { GraphContent } from './fingerprint.ts'

@@ -52,6 +52,9 @@ export const pageSizeMax = 500
 /** Commits of different runs in one transaction; more only makes each of them wait. */
 export const batchMax = 256
 
+/** Fewer than these are not shared out over several transactions. */
+export const batchMin = 8
+
 /** Ids in a run's `waiting_for`: its row stays small however many branches wait. */
 export const waitingItemsMax = 100
 

@@ -1,0 +1,24 @@
+// Names of tools, graphs, nodes, namespaces.
+import { CounterfoilError } from './errors.ts'
+import * as limits from './limits.ts'
+
+export function isName(name: unknown): name is string {
+  if (typeof name !== 'string' || name.length > limits.nameLengthMax) return false
+  return /^\w[\w.:-]*$/.test(name)
+}
+
+export function checkName(what: string, name: unknown): string {
+  if (isName(name)) return name
+  throw new CounterfoilError(
+    what === 'tool' ? 'TOOL_INVALID' : 'GRAPH_INVALID',
+    `${what} name ${shown(name)} is not usable: letters, digits, _ . : - and at most ` +
+      `${limits.nameLengthMax} of them`,
+    { details: { name } },
+  )
+}
+
+/** JSON where there is any: a BigInt has none. */
+export function shown(value: unknown): string {
+  const bare = typeof value === 'bigint' || typeof value === 'symbol'
+  return bare ? String(value) : JSON.stringify(value)
+}

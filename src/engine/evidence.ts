@@ -34,7 +34,7 @@ export async function reportEvidence(
   for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, waitMaxMs)) {
     try {
       const change = (now: Loaded) => ({
-        changes: applyEvidence(now, evidence),
+        changes: isOurs(now, attempt) ? applyEvidence(now, evidence) : null,
         value: undefined,
       })
       // By the attempt's own visit: the run may be further on.
@@ -45,4 +45,13 @@ export async function reportEvidence(
       await pause(clock, waitMs)
     }
   }
+}
+
+/**
+ * An intent that was refused has left its number to the next holder: of that one's attempt nothing
+ * is known here, least of all that it was not sent.
+ */
+function isOurs(now: Loaded, { attemptId, fence, workerId }: Attempt): boolean {
+  const row = now.attempts.find((each) => each.attemptId === attemptId)
+  return row?.fence === fence && row.workerId === workerId
 }

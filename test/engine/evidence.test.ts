@@ -1,6 +1,7 @@
 // What a former holder learns late: evidence by attempt id, and nothing else.
 import { expect, test } from 'vitest'
 import { NotSentError, RefusedError } from '../../src/index.ts'
+import type { CommitResult } from '../../src/store/store.ts'
 import { type FakeOptions, fake, flow, Lab } from '../lab.ts'
 
 /** A worker stands still in the middle of a call; its lease ends, another takes the run over. */
@@ -40,6 +41,32 @@ test('I2 I11 the same for a holder that was told before its call returned', asyn
   expect(await lab.items()).toEqual([])
   expect(await lab.process(graph, null, { notDead: true })).toBe('ended')
   expect(await lab.output()).toBe('t1')
+  expect(t.sent).toHaveLength(1)
+})
+
+test('I2 I5 a refused intent has the number of its successor: it tells nothing of that one', async () => {
+  const lab = new Lab()
+  const t = fake(lab, 't', 'unsafe_on_replay', { ms: 5_000 })
+  const graph = flow([t.tool], async (ctx) => (await ctx.call(t.tool, 1)).id)
+  let goOn = () => {}
+  const stands = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  let standing = false
+  // The first stands still before its intent is written; the second takes over and sends.
+  const commit = async (_: unknown, apply: () => Promise<CommitResult[]>) => {
+    standing = true
+    await stands
+    return apply()
+  }
+  expect(await lab.process(graph, null, { commit, leaveWhen: () => standing })).toBe('left')
+  const leaveWhen = () => t.sent.length === 1
+  expect(await lab.process(graph, null, { notDead: true, leaveWhen })).toBe('left')
+  goOn()
+  await lab.pass(1_000)
+  expect(await lab.attempts()).toMatchObject([{ fence: 2, endedAt: null, outcome: null }])
+  expect(await lab.process(graph, null)).toBe('parked')
+  expect((await lab.item()).reason).toBe('unknown')
   expect(t.sent).toHaveLength(1)
 })
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { iso } from '../../client/wire/iso.ts'
 import { type RunState, runStates } from '../../model/run-state.ts'
 import { scopeGraph } from '../../model/scope.ts'
+import { compareVersions } from '../../model/version.ts'
 import type { VersionRow } from '../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
 import { renderTable } from '../table.ts'
@@ -52,7 +53,7 @@ async function listVersions(cli: Cli, { graph }: Options): Promise<void> {
 /** By graph, and the newest version first: by its numbers, not by its letters. */
 function byName(a: VersionRow, b: VersionRow): number {
   if (a.graph !== b.graph) return a.graph < b.graph ? -1 : 1
-  return b.version.localeCompare(a.version, 'en', { numeric: true })
+  return compareVersions(b.version, a.version)
 }
 
 function sum({ states }: VersionRow, wanted: readonly RunState[]): number {

@@ -1,4 +1,5 @@
-// Makes a clone ready: dependencies installed, dist built. Runs before `npm start` and `npm test`.
+// Makes a clone ready: dependencies installed, dist built. Runs before `npm start` and `npm test`;
+// before tests also what they need of the system, where it can be had (setup-system.mjs).
 //
 // owns          node_modules/.counterfoil-stamp, dist/.built
 // does not own  the lock (setup-lock.mjs), what npm and tsdown do
@@ -15,6 +16,7 @@ import { constants } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { groupOf, isAlive, POSIX, SetupLock } from './setup-lock.mjs'
+import { installSystem } from './setup-system.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const STAMP = join(ROOT, 'node_modules/.counterfoil-stamp')
@@ -235,7 +237,11 @@ function stop(signal) {
 
 async function main() {
   checkNode()
-  if (isInstalled() && isBuilt()) return
+  if (!isInstalled() || !isBuilt()) await prepare()
+  if (process.env['npm_lifecycle_event'] === 'pretest') await installSystem(say)
+}
+
+async function prepare() {
   const free = await lock.take((pid) => {
     say(`Another set-up is at work in this folder (process ${pid}); waiting for it.`)
   })

@@ -94,7 +94,7 @@ async function initialise(initdb, folder, user) {
  * Postgres refuses to run as root.
  * @returns {{ uid?: number, gid?: number }}
  */
-function serverUser() {
+export function serverUser() {
   if (process.getuid?.() !== 0) return {}
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
   for (const name of ['postgres', 'nobody']) {
@@ -129,7 +129,7 @@ function reachable(path) {
 }
 
 /** @returns {Promise<number>} */
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

@@ -1,0 +1,86 @@
+// Programs that some tests use if they are there. Installed where that is ours to do: as root, on a
+// system with apt-get. It never fails: tests without their program say so and leave out what needs
+// it.
+import { spawn } from 'node:child_process'
+import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** @typedef {{ command: string, package: string }} Wanted */
+
+/** @type {readonly Wanted[]} */
+const WANTED = [{ command: 'pgbouncer', package: 'pgbouncer' }]
+
+// What was tried and could not be had is not tried again before every test.
+const TRIED = fileURLToPath(new URL('../node_modules/.counterfoil-system', import.meta.url))
+const TIMEOUT_MS = 180_000
+
+/** @param {(line: string) => void} say */
+export async function installSystem(say) {
+  const missing = WANTED.filter(({ command }) => find(command) === undefined)
+  if (missing.length === 0 || !isOurs()) return
+  const packages = missing.map((wanted) => wanted.package)
+  const names = packages.join(' ')
+  if (wasTried(names)) return
+  say(`Installing for the tests: ${names}.`)
+  const lock = ['-o', 'DPkg::Lock::Timeout=60']
+  const install = ['install', '-y', '--no-install-recommends', ...packages]
+  const done = (await apt([...lock, 'update'])) && (await apt([...lock, ...install]))
+  if (!done) say(`${names} could not be installed; tests that need it leave that part out.`)
+  note(names)
+}
+
+function isOurs() {
+  return process.getuid?.() === 0 && find('apt-get') !== undefined
+}
+
+/**
+ * @param {string} command
+ * @returns {string | undefined}
+ */
+function find(command) {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
+  return folders.map((folder) => join(folder, command)).find(isExecutable)
+}
+
+/** @param {string} path */
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** @param {string} names */
+function wasTried(names) {
+  try {
+    return readFileSync(TRIED, 'utf8') === names
+  } catch {
+    return false
+  }
+}
+
+/** @param {string} names */
+function note(names) {
+  try {
+    mkdirSync(dirname(TRIED), { recursive: true })
+    writeFileSync(TRIED, names)
+  } catch {
+    // Then it is tried again.
+  }
+}
+
+/**
+ * @param {string[]} args
+ * @returns {Promise<boolean>}
+ */
+function apt(args) {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  return new Promise((resolve) => {
+    const child = spawn('apt-get', args, { env, stdio: 'ignore', timeout: TIMEOUT_MS })
+    child.on('error', () => resolve(false))
+    child.on('close', (code) => resolve(code === 0))
+  })
+}

@@ -56,7 +56,13 @@ export class Keeper {
     const { path: socketPath, inode: socketInode } = this.listening
     const startedAt = this.store.clock.now()
     const own = { workerId: this.id, pid: process.pid, ...machineOf(this.store), startedAt }
-    await this.store.register({ ...own, socketPath, socketInode }, leaseMs)
+    try {
+      await this.store.register({ ...own, socketPath, socketInode }, leaseMs)
+    } catch (error) {
+      await this.listening.close()
+      this.listening = null
+      throw error
+    }
     this.memory.begin(until)
     this.memory.turn(this.clock.mono())
     const given = { memory: this.memory.memory, workerId: this.id, leaseMs, blockedMsMax }

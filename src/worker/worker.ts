@@ -134,7 +134,7 @@ export class Worker {
   }
 
   private async end(): Promise<Stopped> {
-    await this.started
+    await this.started?.catch(() => {})
     this.state = 'stopping'
     const end = await Promise.race([this.gaveUp, this.drain()])
     const unfinished = [...this.executions].map((execution) => {

@@ -173,3 +173,18 @@ test('I9 a worker that is declared dead says so', async () => {
   expect(worker.holds()).toBe(false)
   expect(warnings.filter((text) => text.includes('it takes no more runs'))).toHaveLength(1)
 })
+
+test('D2 a worker that could not be registered stops, and its store is closed', async () => {
+  const cf = await open({ store: 'memory:', graphs: [echo], onWarning: () => {} })
+  let closed = 0
+  const { close } = cf.store
+  Object.assign(cf.store, {
+    register: () => Promise.reject(new Error('the store cannot be reached')),
+    close: () => close().then(() => closed++),
+  })
+  const worker = cf.worker()
+  await expect(worker.start()).rejects.toThrow('cannot be reached')
+  expect(await worker.stop()).toEqual({ unfinished: [] })
+  await cf.close()
+  expect(closed).toBe(1)
+})

@@ -1,5 +1,5 @@
 // What a store says about itself and how much is in it, by counting in the database: the lists of a
-// store are for reading rows, and there may be millions. One shape, a reader for each kind of store.
+// store are for reading rows, and there may be millions. One shape, one reader a kind of store.
 import type { ItemKind } from '../model/records.ts'
 import { type RunState, runStates } from '../model/run-state.ts'
 

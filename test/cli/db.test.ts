@@ -49,7 +49,7 @@ async function said(args: readonly string[], url: string, env: Record<string, st
 const keyed = { COUNTERFOIL_KEY: key }
 
 describePostgres('counterfoil db', () => {
-  test('L2 db migrate makes the tables without a key, says what it did, and does it once', async () => {
+  test('L2 db migrate makes the tables without a key, once, and says what it did', async () => {
     const url = newUrl()
     const before = await said(['db', 'status'], url)
     expect(before).toMatchObject({ applied: [], pending: names, may_migrate: true, roles: [] })

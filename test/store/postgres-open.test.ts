@@ -147,7 +147,7 @@ describePostgres('opening a Postgres store', () => {
     expect(error.message).toContain('standby')
   })
 
-  test('I8 synchronous_commit = off is raised for what must stay; no page writes: told', async () => {
+  test('I8 synchronous_commit = off is raised for what must stay; half pages: told', async () => {
     const { url } = await server({ synchronous_commit: 'off', full_page_writes: 'off' })
     const warnings: string[] = []
     const trip = tripOf([])
@@ -211,7 +211,7 @@ describePostgres('opening a Postgres store', () => {
     expect(await sql(url, 'select 1 from run_list')).toHaveLength(20)
   })
 
-  test('L2 a migration waits for another, however long, and gives way to who uses a table', async () => {
+  test('L2 a migration waits for another, however long, and gives way to users', async () => {
     const url = newUrl()
     await migratePostgres({ url, clock: systemClock })
     await sql(url, 'drop view run_list, states, calls, inbox, history')
@@ -268,7 +268,7 @@ describePostgres('opening a Postgres store', () => {
     })
   })
 
-  test('I12 tables that were copied into another database are not worked on until adopted', async () => {
+  test('I12 tables copied into another database are not worked on until adopted', async () => {
     const url = newUrl()
     const sent: string[] = []
     const trip = tripOf(sent)

@@ -23,7 +23,7 @@ export async function loadDriver(): Promise<Driver> {
 const connectMs = 10_000
 const keepAliveMs = 10_000
 
-// Asked of the server for the whole session. A worker that is cut off inside a transaction is noticed
+// Asked of the server for the whole session. A worker cut off inside a transaction is noticed
 // by its silence (idle) or by the line (user timeout), whichever is first.
 const session = {
   statement_timeout: 60_000,

@@ -99,7 +99,7 @@ const advice: Partial<Record<StoreErrorCode, string>> = {
   STORE_OUTDATED: 'its tables are not those of this version; run `counterfoil db migrate`',
 }
 
-/** An error of the driver in our words; one that is neither the server's nor the line's as it is. */
+/** An error of the driver in our words; one that is neither the server's nor the line's stays. */
 export function translate(error: unknown, url: string): unknown {
   if (error instanceof CounterfoilError || !(error instanceof Error)) return error
   const state = sqlState(error)
@@ -117,7 +117,7 @@ export function translate(error: unknown, url: string): unknown {
   return storeError(code, url, { ...(says === undefined ? {} : { says }), cause: error })
 }
 
-/** Five characters for an error that the server has sent; null for one of the line or the driver. */
+/** Five characters for an error that the server has sent; null for one of the line or driver. */
 export function sqlState(error: unknown): string | null {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown }
   const sent = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)

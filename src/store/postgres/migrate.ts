@@ -29,7 +29,7 @@ export interface Migrated extends SchemaStatus {
 const folder = new URL('./migrations/', import.meta.url)
 /** An index over many rows takes its time. */
 const migrateMs = 3_600_000
-// A change of a table waits for those who use it, and whoever comes after waits for the change. So it
+// A change of a table waits for those who use it, and who comes after waits for the change. So it
 // gives up soon, lets them pass, and tries again.
 const lockMs = 2_000
 const triesMax = 15

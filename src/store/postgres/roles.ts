@@ -1,6 +1,6 @@
 // Rights in the database itself (B8). Whoever migrates owns the tables. A worker's role reads, and
-// writes by calling functions that run as the owner; so it cannot rewrite or delete what is final by
-// any statement of its own. A reader's role reads.
+// writes by calling functions that run as the owner; so it cannot rewrite or delete what is final
+// by any statement of its own. A reader's role reads.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Query } from './connection.ts'
 
@@ -28,7 +28,7 @@ export interface GivenRole {
 
 /**
  * Makes the roles that are missing (without a login: grant them to the users that have one, or give
- * them a password) and grants them what they need. Said again, it changes nothing; said with another
+ * them a password) and grants them what they need. Said again, it changes nothing; with another
  * name, the former role loses its rights.
  */
 export async function createRoles(query: Query, schema: string, roles: Roles): Promise<void> {

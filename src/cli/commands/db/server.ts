@@ -15,8 +15,8 @@ export function serverOf(cli: Cli, command: string): Where {
   const { storeUrl: url } = cli
   if (isPostgresUrl(url)) return { url, clock: systemClock }
   throw usageError(
-    `${command} is for a Postgres store, and the store is ${hidePassword(url)}, which needs no such care; ` +
-      'name one with --store postgres://user@host/database or COUNTERFOIL_STORE',
+    `${command} is for a Postgres store, and the store is ${hidePassword(url)}; name another ` +
+      'with --store postgres://user@host/database or COUNTERFOIL_STORE',
   )
 }
 

@@ -13,8 +13,8 @@ out of the past. Keep a copy of the key file apart from the store; without it
 no record can be trusted.
 
 Keys given as COUNTERFOIL_KEY, as those of a Postgres store always are, are
-rotated where they are kept: put the new one at the end, after a comma, and
-start every process again.
+rotated where they are kept, with a comma and in two rounds of restarts: first
+<new>,<old> everywhere, then <old>,<new> (docs/errors/STORE_KEY_GIVEN.md).
 
 Example:
   counterfoil store rotate-key`

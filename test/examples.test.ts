@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { open } from '../src/index.ts'
+import { describePostgres, dropSchema, key, postgresUrl } from './postgres/bench.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const example = (name: string) => join(root, 'examples', name)
@@ -197,7 +198,8 @@ test('N3 the trip is killed at step 4 and charges once; a restart charges twice'
 async function fourAgents(...args: string[]) {
   const file = join(folder(), 'figures.json')
   const words = [example('four-agents.mjs'), '--figures', file, ...args]
-  const { stdout } = await promisify(execFile)(process.execPath, words)
+  const env = args.includes('--store') ? { ...process.env, COUNTERFOIL_KEY: key } : process.env
+  const { stdout } = await promisify(execFile)(process.execPath, words, { env })
   return { stdout, figures: JSON.parse(readFileSync(file, 'utf8')) }
 }
 
@@ -216,3 +218,15 @@ test('N4 with unsafe steps a person is asked about those under way, and nothing 
     figures.asked,
   )
 }, 60_000)
+
+describePostgres('on a server', () => {
+  test('N4 L2 the four agents with their workers on Postgres: the same, without help', async () => {
+    const url = postgresUrl()
+    const { figures } = await fourAgents('--store', url)
+    await dropSchema(url)
+    expect(figures).toMatchObject({ steps: 160, starts: 2, duplicates: 0, asked: 0 })
+    // Their end is proven at once, as on a file: nobody waits for a lease of 15 s.
+    expect(figures.backMs).toBeLessThan(15_000)
+    console.log(`four agents on Postgres: ${JSON.stringify(figures)}`)
+  }, 90_000)
+})

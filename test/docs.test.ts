@@ -87,7 +87,16 @@ test('C2 the program of docs/guides/scopes.md prints what is shown', () => expec
 test('O3 D11 the drill of docs/recovery.md prints what is shown', () => expectRuns('recovery.mjs'))
 
 test('O3 every whole program in the documents is run here', () => {
-  const run = ['approvals', 'gate', 'graphs', 'operating', 'recovery', 'scopes']
+  const run = [
+    'approvals',
+    'gate',
+    'graphs',
+    'operating',
+    'recovery',
+    'releases',
+    'scopes',
+    'waiting',
+  ]
   expect(programs.map((one) => one.name).sort()).toEqual(run.map((name) => `${name}.mjs`))
 })
 

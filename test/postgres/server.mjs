@@ -1,5 +1,5 @@
-// A real Postgres server for tests and benchmarks: a direct child of this process, on loopback, in a
-// directory of its own. It can be killed and started again.
+// A real Postgres server for tests and benchmarks: a direct child of this process, on loopback, in
+// a directory of its own. It can be killed and started again.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, cpSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'

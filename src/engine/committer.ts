@@ -1,5 +1,6 @@
 // Owns: when what is written. One buffer a run, in the order its code observed things (I1); one
-// transaction for all runs that have something urgent (group commit).
+// transaction for all runs that have something urgent (group commit), or a few at once where a store
+// can write several.
 // Does not own: what the rows say, nor what follows from them.
 // Invariants: I1 a commit carries everything buffered before it. I4 an error from a commit is
 // "unknown": the same commit is written again; only an acknowledged one calls back.
@@ -25,7 +26,8 @@ export class Committer {
   readonly options: CommitterOptions
   private readonly dirty = new Set<RunLog>()
   private scheduled = false
-  private writing = false
+  /** Batches that are being written. */
+  private writing = 0
 
   constructor(store: Store, clock: Clock, options: CommitterOptions) {
     this.store = store
@@ -40,24 +42,33 @@ export class Committer {
   /** Writes the log in a turn of its own, with every other log that has asked by then. */
   request(log: RunLog): void {
     this.dirty.add(log)
-    if (this.scheduled || this.writing) return
+    if (this.scheduled || this.free() <= 0) return
     this.scheduled = true
     this.clock.turn(() => {
       this.scheduled = false
-      void this.write()
+      const free = this.free()
+      // Shared out over those that are free: while one is on its way the next is made.
+      const share = Math.ceil(this.dirty.size / Math.max(1, free))
+      const countMax = Math.min(Math.max(share, limits.batchMin), limits.batchMax)
+      for (let i = 0; i < free && this.dirty.size > 0; i++) void this.write(countMax)
     })
   }
 
-  private async write(): Promise<void> {
-    this.writing = true
+  private free(): number {
+    return (this.store.batchesMax ?? 1) - this.writing
+  }
+
+  private async write(countMax: number): Promise<void> {
     const logs: RunLog[] = []
     for (const log of this.dirty) {
-      if (logs.length === limits.batchMax) break
+      if (logs.length === countMax) break
       this.dirty.delete(log)
       if (log.take()) logs.push(log)
     }
-    if (logs.length > 0) await this.writeAll(logs)
-    this.writing = false
+    if (logs.length === 0) return
+    this.writing++
+    await this.writeAll(logs)
+    this.writing--
     const [next] = this.dirty
     if (next) this.request(next)
   }

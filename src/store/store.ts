@@ -276,6 +276,8 @@ export interface Store {
   readonly clock: Clock
   /** Whether every process that uses it runs on this machine. */
   readonly local: boolean
+  /** How many batches it writes at once; one, if it is not said. */
+  readonly batchesMax?: number
   /** Null where nobody else could take a run over. */
   readonly renewal: Renewal | null
   /** What this store does not promise, in sentences for people; empty for a durable one. */

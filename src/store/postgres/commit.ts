@@ -23,7 +23,7 @@ import type {
 import type { Connection, Query } from './connection.ts'
 import { decodeLoaded, selectRun } from './read.ts'
 import * as tables from './tables.ts'
-import { addRows, changeColumns, newColumns, noRows, rowArguments } from './write.ts'
+import { addRows, changeColumns, listLiteral, newColumns, noRows, rowArguments } from './write.ts'
 
 export async function start(c: Connection, made: NewRun): Promise<{ created: boolean; run: Run }> {
   const old = await c.ask<tables.Columns | null>('start_run', [JSON.stringify(newColumns(made))])
@@ -93,28 +93,28 @@ async function sendOne(
   const { namespace, runId, commitId, workerId, fence, arrivalsSeen = null, changes } = one
   const rows = noRows()
   addRows(c, rows, changes)
-  const change = changes.run === undefined ? null : JSON.stringify(changeColumns(changes.run))
   const tells = parent !== null && changes.run?.state !== undefined && isEnded(changes.run.state)
   const isFamily = tells || changes.run?.state === 'cancelled'
   return c.ask<Answer>('commit_one', [
-    ...[namespace, runId, commitId, workerId, fence, arrivalsSeen, change],
+    ...[namespace, runId, commitId, workerId, fence, arrivalsSeen, changeOf(changes)],
     ...rowArguments(rows),
     ...[wait, isFamily, ...news(c, one, tells ? parent : null, changes)],
   ])
+}
+
+function changeOf({ run }: Changes): string | null {
+  return run === undefined ? null : JSON.stringify(changeColumns(run))
 }
 
 async function sendBatch(c: Connection, batch: readonly Commit[]): Promise<Answer[]> {
   const rows = noRows()
   const heads = batch.map((one, i) => {
     addRows(c, rows, one.changes)
-    const change = one.changes.run === undefined ? null : changeColumns(one.changes.run)
-    return {
-      ...{ i: i + 1, namespace: one.namespace, run_id: one.runId, commit_id: one.commitId },
-      ...{ worker_id: one.workerId, fence: one.fence, change },
-      arrivals_seen: one.arrivalsSeen ?? null,
-    }
+    const { namespace, runId, commitId, workerId, fence, arrivalsSeen, changes } = one
+    // The columns of the type `commit_head`.
+    return [i + 1, namespace, runId, commitId, workerId, fence, arrivalsSeen, changeOf(changes)]
   })
-  return c.ask<Answer[]>('commit_batch', [JSON.stringify(heads), ...rowArguments(rows)])
+  return c.ask<Answer[]>('commit_batch', [listLiteral(heads), ...rowArguments(rows)])
 }
 
 /** The parent's id, and the row of evidence that tells it of the end. */

@@ -62,8 +62,11 @@ export class Connection {
 
   /** The one value that a function answers. */
   async ask<T>(name: string, values: unknown[], timeoutMs?: number): Promise<T> {
-    const [row] = await this.call(name, values, timeoutMs)
-    return Object.values(row ?? {})[0] as T
+    const marks = values.map((_, i) => `$${i + 1}`).join(', ')
+    // Not `select * from`: that keeps the answer in a table of its own first.
+    const text = `select ${this.schema}.${name}(${marks}) as answer`
+    const [row] = await this.query(text, values, timeoutMs)
+    return row?.['answer'] as T
   }
 
   /** What `fn` throws takes everything back and is passed on as it is. */
@@ -123,22 +126,25 @@ export class Connection {
   /** With one connection; after an error of the line it is thrown away. */
   private async within<T>(fn: (query: Query) => Promise<T>): Promise<T> {
     const client = await this.checkOut()
-    let broken = false
+    let broken: unknown = null
     const query: Query = async (text, values = [], timeoutMs = answerMs) => {
       const tidy = values.map((value) => (typeof value === 'string' ? clean(value) : value))
+      // Nothing more comes by this line: a rollback would be waited for as long again.
+      if (broken !== null) throw broken
       // `pg` takes a time limit for one statement; its types do not say so.
       const config = { text, values: tidy, query_timeout: timeoutMs }
       try {
         return (await client.query<Columns>(config)).rows
       } catch (error) {
-        if (!keepsConnection(error)) broken = true
-        throw translate(error, this.url)
+        const said = translate(error, this.url)
+        if (!keepsConnection(error)) broken = said
+        throw said
       }
     }
     try {
       return await fn(query)
     } finally {
-      client.release(broken)
+      client.release(broken !== null)
     }
   }
 

@@ -9,7 +9,7 @@ import * as list from './list.ts'
 import { Listener } from './listen.ts'
 import * as lookup from './lookup.ts'
 import { openConnection, type PostgresOptions } from './open.ts'
-import { load, selectChain, selectRun } from './read.ts'
+import { load, RunReader, selectChain } from './read.ts'
 import * as sweep from './sweep.ts'
 
 export type { Query } from './connection.ts'
@@ -18,6 +18,9 @@ export type { Migrated, SchemaStatus } from './migrate.ts'
 export type { PostgresOptions, PostgresStatus } from './open.ts'
 export { createPostgresRoles, migratePostgres, postgresStatus, readPostgres } from './open.ts'
 export type { GivenRole, Roles } from './roles.ts'
+
+/** While one is written on the server another is made here; more of them only split the work. */
+const batchesMax = 3
 
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { c, settings, caveats } = await openConnection(options)
@@ -29,6 +32,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     url: c.url,
     clock: c.clock,
     local: false,
+    batchesMax,
     renewal: renewalOf(c, settings),
     caveats,
     ...writes(c, changed),
@@ -177,8 +181,9 @@ type Lists =
   | 'loadCheckpoints'
 
 function lists(c: Connection): Pick<Store, Lists> {
+  const reader = new RunReader(c)
   return {
-    getRun: (ref) => selectRun(c, ref),
+    getRun: (ref) => reader.get(ref),
     getItem: (namespace, itemId) => list.getItem(c, namespace, itemId),
     listRuns: (filter) => list.listRuns(c, filter),
     listItems: (filter) => list.listItems(c, filter),

@@ -12,12 +12,63 @@ import type { LoadAt, Loaded, Sealed } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Columns, Table } from './tables.ts'
 import * as tables from './tables.ts'
+import { clean } from './text.ts'
 
 export async function selectRun(c: Connection, ref: RunRef): Promise<Run | null> {
   const text = `select ${tables.runs.columns} from ${c.schema}.runs
     where namespace = $1 and run_id = $2`
   const [row] = await c.query(text, [ref.namespace, ref.runId])
   return row === undefined ? null : tables.runs.decode(row)
+}
+
+interface Asked {
+  readonly ref: RunRef
+  readonly answer: (run: Run | null) => void
+  readonly fail: (error: unknown) => void
+}
+
+/** Every handle looks at its run when something has changed: those of one turn are one statement. */
+export class RunReader {
+  private readonly c: Connection
+  private asked: Asked[] = []
+
+  constructor(c: Connection) {
+    this.c = c
+  }
+
+  get(ref: RunRef): Promise<Run | null> {
+    return new Promise((answer, fail) => {
+      if (this.asked.length === 0) this.c.clock.turn(() => void this.look())
+      this.asked.push({ ref, answer, fail })
+    })
+  }
+
+  private async look(): Promise<void> {
+    const { asked } = this
+    this.asked = []
+    try {
+      const [first, ...others] = asked
+      if (first && others.length === 0) return first.answer(await selectRun(this.c, first.ref))
+      const runs = await this.select(asked)
+      for (const { ref, answer } of asked) answer(runs.get(keyOf(ref)) ?? null)
+    } catch (error) {
+      for (const { fail } of asked) fail(error)
+    }
+  }
+
+  private async select(asked: readonly Asked[]): Promise<ReadonlyMap<string, Run>> {
+    const text = `select ${tables.runs.columns} from ${this.c.schema}.runs
+      join (select distinct * from unnest($1::text[], $2::text[]) u (namespace, run_id)) k
+      using (namespace, run_id)`
+    const namespaces = asked.map(({ ref }) => clean(ref.namespace))
+    const ids = asked.map(({ ref }) => clean(ref.runId))
+    const runs = (await this.c.query(text, [namespaces, ids])).map(tables.runs.decode)
+    return new Map(runs.map((run) => [keyOf(run), run]))
+  }
+}
+
+function keyOf({ namespace, runId }: RunRef): string {
+  return JSON.stringify([clean(namespace), clean(runId)])
 }
 
 /** Rows with the answer to "is its MAC right?". */

@@ -23,13 +23,14 @@ export function noRows(): Rows {
 export function rowArguments(rows: Rows): (string | null)[] {
   const rest = Object.keys(rows.rest).length === 0 ? null : JSON.stringify(rows.rest)
   const lists = [rows.records, rows.attempts, rows.events, rows.checkpoints]
-  return [...lists.map(listLiteral), rest]
+  // Columns in the order of tables.ts, the MAC last.
+  return [...lists.map((list) => listLiteral(list.map((row) => Object.values(row)))), rest]
 }
 
-/** Rows as an array of a composite type; columns in the order of tables.ts, the MAC last. */
-function listLiteral(rows: readonly Columns[]): string | null {
+/** Rows as an array of a composite type. */
+export function listLiteral(rows: readonly (readonly unknown[])[]): string | null {
   if (rows.length === 0) return null
-  return `{${rows.map((row) => `"(${Object.values(row).map(literal).join(',')})"`).join(',')}}`
+  return `{${rows.map((row) => `"(${row.map(literal).join(',')})"`).join(',')}}`
 }
 
 /** A value inside a row inside a list: quoted twice. An empty one is null. */

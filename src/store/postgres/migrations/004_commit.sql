@@ -225,19 +225,18 @@ create type commit_head as (
   worker_id text,
   fence bigint,
   arrivals_seen bigint,
-  change run_change
+  change json
 );
 
--- Commits of different runs, none of which concerns a parent or a child. Answers in their order.
+-- Commits of different runs, none of which concerns a parent or a child; `i` counts them from one.
+-- Answers in their order.
 create function commit_batch(
-  p_heads json, p_records record_row[], p_attempts attempt_row[], p_events event_row[],
+  p_heads commit_head[], p_records record_row[], p_attempts attempt_row[], p_events event_row[],
   p_checkpoints checkpoint_row[], p_rest json
 ) returns text[]
 language plpgsql security definer set search_path from current as $$
 declare
-  v_heads commit_head[] := array(
-    select h from json_populate_recordset(null::commit_head, p_heads) h order by h.i);
-  v_answers text[] := array_fill(null::text, array[cardinality(v_heads)]);
+  v_answers text[] := array_fill(null::text, array[cardinality(p_heads)]);
   v_all boolean := true;
   v_keys text[];
   v_touched commit_head[];
@@ -250,22 +249,22 @@ begin
   if current_setting('synchronous_commit') = 'off' then perform keep_durable(); end if;
   for f in
     select a.i, r.fence, r.commit_id, r.worker_id, r.state, r.arrivals, r.parent_attempt_id
-    from unnest(v_heads) a
+    from unnest(p_heads) a
     join runs r on r.namespace = a.namespace and r.run_id = a.run_id
     order by r.id
     for update of r skip locked
   loop
-    h := v_heads[f.i];
+    h := p_heads[f.i];
     v_answer := judge(f.fence, f.commit_id, f.worker_id, f.state, f.arrivals,
       h.fence, h.commit_id, h.worker_id, h.arrivals_seen);
-    if v_answer = 'write' and f.parent_attempt_id is not null and is_end((h.change).state) then
+    if v_answer = 'write' and f.parent_attempt_id is not null and is_end(h.change ->> 'state') then
       v_answer := 'other_parent';
     end if;
     v_answers[f.i] := v_answer;
     if v_answer = 'write' then
       v_answers[f.i] := 'done';
       v_keys := v_keys || (h.namespace || '/' || h.run_id);
-      if h.change is distinct from null then
+      if h.change is not null then
         v_changed := v_changed || h;
       else
         v_touched := v_touched || h;
@@ -274,7 +273,7 @@ begin
       v_all := false;
     end if;
   end loop;
-  foreach h in array v_heads loop
+  foreach h in array p_heads loop
     if v_answers[h.i] is null then
       v_all := false;
       v_answers[h.i] := case when exists (
@@ -293,7 +292,8 @@ begin
   end if;
   if v_changed is not null then
     foreach h in array v_changed loop
-      perform change_run(h.namespace, h.run_id, h.commit_id, h.change, v_now);
+      perform change_run(h.namespace, h.run_id, h.commit_id,
+        json_populate_record(null::run_change, h.change), v_now);
     end loop;
   end if;
   return v_answers;

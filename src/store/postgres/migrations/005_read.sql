@@ -1,4 +1,6 @@
 -- Reads what a visit needs, in one go and of one moment: a stable function has one snapshot.
+-- Plans are made once a session (`force_generic_plan`): made anew for each run they cost four times
+-- what they find.
 
 -- The visit's records whatever their node and version. Of the primary key's (…, node_id,
 -- checkpoint_id) just the end of the last is known, `#generation#visit`, so the nodes and versions
@@ -48,7 +50,8 @@ end $$;
 create function load_run(
   p_namespace text, p_run_id text, p_visit bigint, p_node text, p_checkpoint text
 ) returns json
-language plpgsql stable security definer set search_path from current as $$
+language plpgsql stable security definer set search_path from current
+set plan_cache_mode = force_generic_plan as $$
 declare
   r runs;
   v_visit bigint;
@@ -105,7 +108,8 @@ end $$;
 create function amend_load(
   p_namespace text, p_run_id text, p_visit bigint, p_node text, p_checkpoint text, p_parent text
 ) returns json
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current
+set plan_cache_mode = force_generic_plan as $$
 begin
   perform set_config('lock_timeout', '2000', true),
     set_config('statement_timeout', '10000', true),

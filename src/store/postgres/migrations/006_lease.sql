@@ -311,7 +311,8 @@ create function claim_runs(
   p_worker_id text, p_namespace text, p_names text[], p_versions text[], p_count bigint,
   p_run_id text, p_claim_id text, p_lost text[], p_after text[]
 ) returns setof runs
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current
+set plan_cache_mode = force_generic_plan as $$
 declare
   r runs;
   v_left bigint := greatest(p_count, 0);

@@ -7,12 +7,15 @@ import { randomHex } from '../../src/clock.ts'
 import { type PostgresServer, startPostgres } from '../postgres/server.ts'
 import { seeded } from '../sim/clock.ts'
 import { Fleet, type FleetOptions, type Reckoning } from './fleet.ts'
+import { heldBy, holeAround, holeInside } from './holes.ts'
 import { isCommit, PostgresProxy } from './proxy.ts'
 
 export interface Amount {
   seed: number
   /** How often the fault is to happen. */
   times: number
+  /** For the control: another kind of worker. */
+  modes?: readonly string[]
 }
 
 /** Where the fleet's store is; null for a file. */
@@ -27,9 +30,9 @@ function at(where: Where, more: FleetOptions = {}): Promise<Fleet> {
 }
 
 /** Two workers and a person, killed at random moments of the work. */
-export const kills: FaultProgramme = async (where, { seed, times }) => {
+export const kills: FaultProgramme = async (where, { seed, times, modes = ['tour'] }) => {
   const random = seeded(seed)
-  const fleet = await at(where)
+  const fleet = await at(where, { modes: [...modes, 'lease=2000'], delayMs: 150 })
   const posts = [fleet.employ(), fleet.employ(), fleet.attend()]
   for (let n = 0; n < times; n++) {
     await fleet.start(2)
@@ -128,10 +131,10 @@ async function killAll(server: PostgresServer): Promise<void> {
 
 /** Lines are cut at random commits, on either side of them; nobody dies. */
 export const cuts: FaultProgramme = async (where, { seed, times }) => {
-  if (where === null) throw new Error('a file has no line to cut')
+  const server = served(where)
   const random = seeded(seed)
-  const proxy = await PostgresProxy.open(where.port)
-  const store = newUrl(where)
+  const proxy = await PostgresProxy.open(server.port)
+  const store = newUrl(server)
   const fleet = await Fleet.open({ store, through: proxy.through(store) })
   fleet.attend()
   fleet.employ()
@@ -162,10 +165,9 @@ export const cuts: FaultProgramme = async (where, { seed, times }) => {
 const stopLeaseMs = 1_000
 
 /** A worker stands still past its lease, and goes on when its runs are somebody else's. */
-export const stops: FaultProgramme = async (where, { seed, times }) => {
+export const stops: FaultProgramme = async (where, { seed, times, modes = ['tour'] }) => {
   const random = seeded(seed)
-  const modes = ['tour', `lease=${stopLeaseMs}`]
-  const fleet = await at(where, { modes, delayMs: 60 })
+  const fleet = await at(where, { modes: [...modes, `lease=${stopLeaseMs}`], delayMs: 300 })
   fleet.attend()
   const posts = [fleet.employ(), fleet.employ()]
   let taken = 0
@@ -174,7 +176,7 @@ export const stops: FaultProgramme = async (where, { seed, times }) => {
     await fleet.progress(2 + Math.floor(random() * 4))
     const post = posts[n % 2]
     post?.kill('SIGSTOP')
-    const held = await heldBy(fleet, post)
+    const held = await heldBy(fleet, post?.current?.child.pid ?? 0)
     await pause(stopLeaseMs * 1.5 + random() * stopLeaseMs)
     // Under another fence: it was taken over while its holder stood still.
     const now = new Map((await fleet.all()).map((run) => [run.runId, run.fence]))
@@ -187,15 +189,6 @@ export const stops: FaultProgramme = async (where, { seed, times }) => {
   if (taken === 0) reckoning.wrong.push('nothing was taken over')
   await fleet.close()
   return { ...reckoning, wrong: [...reckoning.wrong, ...fleet.failures()] }
-}
-
-async function heldBy(
-  fleet: Fleet,
-  post: { current: { child: { pid?: number | undefined } } | null } | undefined,
-) {
-  const workers = await fleet.store.workers()
-  const id = workers.find(({ pid }) => pid === post?.current?.child.pid)?.workerId
-  return (await fleet.all()).filter(({ workerId, state }) => workerId === id && state === 'running')
 }
 
 const hourMs = 3_600_000
@@ -235,4 +228,32 @@ export const clocks: FaultProgramme = async (where, { times }) => {
   if (reckoning.doubts > 0) reckoning.wrong.push(`${reckoning.doubts} needless doubts`)
   await fleet.close()
   return { ...reckoning, wrong: [...reckoning.wrong, ...fleet.failures()] }
+}
+
+interface Programme {
+  run: FaultProgramme
+  /** Also on a file. */
+  file: boolean
+  /** How often for each kill of a worker: some take long. */
+  share: number
+}
+
+/** Everything that can be done to a fleet, by name. */
+export const programmes: Record<string, Programme> = {
+  kill: { run: kills, file: true, share: 1 },
+  failpoints: { run: failpoints, file: true, share: 2 },
+  stop: { run: stops, file: true, share: 0.25 },
+  clock: { run: clocks, file: true, share: 0.1 },
+  server: { run: serverKills, file: false, share: 0.5 },
+  cut: { run: cuts, file: false, share: 5 },
+  hole: {
+    run: (where, { times }) => holeAround(served(where), times),
+    ...{ file: false, share: 0.25 },
+  },
+  inside: { run: (where) => holeInside(served(where)), file: false, share: 0.05 },
+}
+
+function served(where: Where): PostgresServer {
+  if (where === null) throw new Error('a file has no line to cut')
+  return where
 }

@@ -1,11 +1,14 @@
 // A small share of every fault of the fleet on a real server; `npm run chaos` is all of it.
+import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describePostgres } from '../postgres/bench.ts'
 import { type PostgresServer, startPostgres } from '../postgres/server.ts'
 import * as programmes from './faults.ts'
 import type { Reckoning } from './fleet.ts'
+import { holeAround, holeInside } from './holes.ts'
 
 const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+const chaos = process.env['COUNTERFOIL_CHAOS']
 let server: PostgresServer
 
 function judge(reckoning: Reckoning): void {
@@ -44,4 +47,43 @@ describePostgres('faults of a fleet', () => {
   test('D5, J3 the wall clock of one worker is off by an hour, ahead and behind', async () => {
     judge(await programmes.clocks(server, { seed, times: 2 }))
   }, 300_000)
+
+  test('D2, J3 a worker in a black hole is taken over; back again, it only reports', async () => {
+    judge(await holeAround(server, 1))
+  }, 300_000)
+
+  test('I6, J3 cut off inside a transaction: its run waits for the timeout, others do not', async () => {
+    judge(await holeInside(server))
+  }, 300_000)
+
+  if (chaos) test('J3 every fault at size', () => atSize(JSON.parse(chaos)), 24 * 3_600_000)
 })
+
+interface Size {
+  store: 'postgres' | 'sqlite'
+  seconds: number
+  times: number
+  seed: number
+  only: string
+  report: string
+}
+
+/** Rounds of every fault, with new seeds, until the time is over. */
+async function atSize({ store, seconds, times, seed: first, only, report }: Size): Promise<void> {
+  const until = Date.now() + seconds * 1_000
+  const where = store === 'postgres' ? server : null
+  const rows: Reckoning[] = []
+  const chosen = Object.entries(programmes.programmes).filter(
+    ([name, { file }]) => (where !== null || file) && (only === '' || only === name),
+  )
+  expect(chosen.map(([name]) => name)).not.toEqual([])
+  for (let round = 0; round === 0 || Date.now() < until; round++) {
+    for (const [name, { run, share }] of chosen) {
+      const amount = { seed: first + round, times: Math.max(1, Math.round(times * share)) }
+      const row = await run(where, amount)
+      rows.push({ ...row, fault: name, evidence: `seed ${amount.seed}: ${row.evidence}` })
+      writeFileSync(report, JSON.stringify(rows))
+    }
+  }
+  expect(rows.flatMap(({ wrong }) => wrong)).toEqual([])
+}

@@ -36,7 +36,7 @@ export interface OpenOptions {
   gate?: RiskPolicy
   /** 64 hex digits that sign the ledger; SQLite has a key file beside it unless given. */
   key?: string
-  /** Where large results and states lie: a directory beside a file, inside a server, unless given. */
+  /** Where large results and states lie: beside a file, inside a server, unless given. */
   blobDir?: string
   /** Texts of more bytes than this become blobs. */
   blobBytesMin?: number

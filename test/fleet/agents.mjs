@@ -73,3 +73,23 @@ export function effectsOf(to) {
     ['mail', 'charge'].map((name) => ({ tool: name, input: { to, n } })),
   )
 }
+
+// Whoever works on it dies of it, as of memory that runs out, before anything is recorded.
+const deadly = tool({
+  name: 'deadly',
+  replayClass: 'pure',
+  input: z.null(),
+  run: () => {
+    if (process.env['FLEET_MENDED'] === undefined) process.kill(process.pid, 'SIGKILL')
+    return 'mended'
+  },
+})
+
+export const poison = graph({
+  id: 'poison@1.0.0',
+  state: z.object({}),
+  output: z.string(),
+  tools: [deadly],
+  start: 'die',
+  nodes: { die: async (_, ctx) => ctx.done(await ctx.call(deadly, null)) },
+})

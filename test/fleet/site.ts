@@ -21,6 +21,7 @@ const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 export class Fleet {
   readonly dir = mkdtempSync(join(tmpdir(), 'counterfoil-fleet-'))
+  readonly agents = pathOf('./agents.mjs')
   readonly store: string
   private readonly env: Record<string, string>
 
@@ -71,7 +72,7 @@ export class Fleet {
 
   /** A worker that is at work. */
   async worker(words: readonly string[] = [], env: Record<string, string> = {}): Promise<Running> {
-    const worker = this.command(['worker', pathOf('./agents.mjs'), ...words], env)
+    const worker = this.command(['worker', this.agents, ...words], env)
     await worker.says('at once')
     return worker
   }

@@ -1,6 +1,7 @@
 // Asynchronous tools: the call ends by a callback, exactly once, whenever it comes. And long calls
 // that are heard of while they work.
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { CallInfo, ReplayClass } from '../../src/model/tool.ts'
 import { atEveryEvent, fake, flow, Lab, work } from '../lab.ts'
 
@@ -135,6 +136,21 @@ describe('callbacks', () => {
     await lab.serve([graph])
     expect(await lab.state()).toBe('failed')
     expect((await lab.error()).message).toContain('out of stock')
+  })
+
+  test('D5 A5 a result that does not fit the tool is refused; the next one settles', async () => {
+    const { lab, graph, tokens } = deferring('unsafe_on_replay', 50, {
+      output: z.object({ id: z.string() }),
+    })
+    await lab.start(graph)
+    await lab.serve([graph])
+    const callbacks = lab.callbacks([graph])
+    const wrong = callbacks.settle(token(tokens), { id: 7 })
+    await expect(wrong).rejects.toMatchObject({ code: 'OUTPUT_INVALID' })
+    expect(await lab.run()).toMatchObject({ state: 'waiting_tool' })
+    expect(await callbacks.settle(token(tokens), { id: 'o1' })).toEqual({ status: 'settled' })
+    await lab.serve([graph])
+    expect(await lab.output()).toEqual({ id: 'o1' })
   })
 
   test('D5 an unknown token, a bad result and a tool without callbackMs are refused', async () => {

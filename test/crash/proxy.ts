@@ -53,7 +53,8 @@ export class PostgresProxy {
 
   private constructor(target: number) {
     this.target = target
-    this.server = createServer((client) => {
+    // In a hole not even a goodbye is answered.
+    this.server = createServer({ allowHalfOpen: true }, (client) => {
       const line = new Line(this, client)
       this.lines.add(line)
       client.once('close', () => this.lines.delete(line))
@@ -87,6 +88,11 @@ export class PostgresProxy {
 
   get swallows(): boolean {
     return this.holed
+  }
+
+  /** Lines whose client has not hung up. */
+  get open(): number {
+    return this.lines.size
   }
 
   cutAll(): void {
@@ -145,6 +151,7 @@ class Line {
     }
     client.on('data', (chunk) => this.later(() => this.fromClient(chunk)))
     this.server.on('data', (chunk) => this.later(() => this.fromServer(chunk)))
+    client.on('end', () => this.later(() => this.goodbye()))
     client.on('close', () => this.later(() => this.server.destroy()))
     this.server.on('close', () => this.later(() => this.serverGone()))
   }
@@ -166,6 +173,12 @@ class Line {
 
   private get isSilent(): boolean {
     return this.deaf || this.over || this.proxy.swallows
+  }
+
+  private goodbye(): void {
+    if (this.isSilent) return
+    this.server.end()
+    this.client.end()
   }
 
   private serverGone(): void {

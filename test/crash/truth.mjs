@@ -5,7 +5,7 @@
  * @typedef {{ tool: string, key: string | null, input: any, attemptId: string | null,
  *   runId?: string, result: unknown, repeated: boolean }} Effect
  * @typedef {{ outcome: 'happened', result: unknown } | { outcome: 'did_not_happen' }
- *   | { outcome: 'approve' } | { outcome: 'edit', result: unknown } | { outcome: 'reject' }} Said
+ *   | { outcome: 'resume' } | { outcome: 'approve' } | { outcome: 'edit', result: unknown } | { outcome: 'reject' }} Said
  */
 
 /** How often the agent goes round. */
@@ -32,6 +32,8 @@ export function rulingOf(runId, about) {
  */
 export function answerTo(item, effects) {
   if (item.kind === 'approval') return approvalOf(item)
+  // Its workers were killed: the run is not to blame.
+  if (item.reason === 'poison') return { outcome: 'resume' }
   const { subject, attempt } = item.body
   if (item.reason !== 'unknown' || subject === null) {
     throw new Error(`nobody should be asked this: ${item.runId}: ${item.title}`)

@@ -1,7 +1,9 @@
 // The pool, and the only ways to ask the server something. Nothing here depends on what a session
 // remembers: every statement names its schema, none is prepared by name, settings are those of one
 // transaction; so a pooler may give each transaction another connection.
+import type { Socket } from 'node:net'
 import type pg from 'pg'
+import type { Clock } from '../../clock.ts'
 import { keepsConnection, storeError, translate } from './errors.ts'
 import type { Keys } from './key.ts'
 import type { Location } from './location.ts'
@@ -14,6 +16,28 @@ export const answerMs = 15_000
 
 export type Query = (text: string, values?: unknown[], timeoutMs?: number) => Promise<Columns[]>
 
+/** So long a server may take to answer a goodbye; in a black hole it never does. */
+const goodbyeMs = 2_000
+
+/** Ends lines in order, or at least ends them. */
+export async function hangUp(
+  clock: Clock,
+  goodbye: Promise<unknown>,
+  clients: () => readonly pg.ClientBase[],
+): Promise<void> {
+  let cancel = () => {}
+  const late = new Promise<'late'>((resolve) => {
+    cancel = clock.after(goodbyeMs, () => resolve('late'))
+  })
+  const end = await Promise.race([goodbye.catch(() => {}), late])
+  cancel()
+  if (end !== 'late') return
+  for (const client of clients()) {
+    const { connection } = client as pg.ClientBase & { connection: { stream: Socket } }
+    connection.stream.destroy()
+  }
+}
+
 export class Connection {
   readonly pool: pg.Pool
   readonly location: Location
@@ -23,6 +47,7 @@ export class Connection {
   readonly url: string
   /** Process ids of our own sessions, to tell our notifications from others'. */
   readonly sessions = new Set<number>()
+  private readonly clients = new Set<pg.PoolClient>()
   private held: Keys | null = null
   private closed = false
   private looking = false
@@ -89,7 +114,7 @@ export class Connection {
   async close(): Promise<void> {
     if (this.closed) return
     this.closed = true
-    await this.pool.end()
+    await hangUp(this.clock, this.pool.end(), () => [...this.clients])
   }
 
   get isClosed(): boolean {
@@ -108,6 +133,8 @@ export class Connection {
   private watch(client: pg.PoolClient): void {
     // A connection that breaks while it is ours says so by the statement that fails.
     client.on('error', () => {})
+    this.clients.add(client)
+    client.once('end', () => this.clients.delete(client))
     const { processID } = client as pg.PoolClient & { processID?: number }
     if (processID === undefined || processID === null) return
     this.sessions.add(processID)

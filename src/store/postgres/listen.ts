@@ -1,7 +1,7 @@
 // Hears of changes that other processes make. It is allowed to be useless (behind a pooler, or while
 // it reconnects): workers look for themselves often enough, so nothing is lost, only later.
 import type pg from 'pg'
-import type { Connection } from './connection.ts'
+import { type Connection, hangUp } from './connection.ts'
 import { clientConfig, type Driver, type Settings } from './driver.ts'
 
 const againMs = 250
@@ -53,7 +53,7 @@ export class Listener {
     this.client = null
     // Whoever waits for the end must not have the process end first.
     client?.ref()
-    await client?.end().catch(() => {})
+    if (client) await hangUp(this.c.clock, client.end(), () => [client])
   }
 
   private lost(client: pg.Client): void {

@@ -1,0 +1,33 @@
+// A server that cannot be heard any more, without a word that it is gone.
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { PostgresProxy } from '../crash/proxy.ts'
+import { describePostgres, dropSchema, openAt, plainUrl, postgresUrl } from '../postgres/bench.ts'
+
+describePostgres('a black hole', () => {
+  let url: string
+  let proxy: PostgresProxy
+
+  beforeEach(async () => {
+    url = postgresUrl()
+    proxy = await PostgresProxy.open(Number(new URL(plainUrl()).port))
+  })
+
+  afterEach(async () => {
+    await proxy.close()
+    await dropSchema(url)
+  })
+
+  test('J3 nobody answers the goodbye: the store closes nevertheless', async () => {
+    const store = await openAt(proxy.through(url))
+    store.onChange(() => {})
+    await store.backlog()
+    while (proxy.open < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+    proxy.swallow(true)
+    const from = performance.now()
+    await store.close()
+    const tookMs = performance.now() - from
+    // It has waited for an answer, and not for ever.
+    expect(tookMs).toBeGreaterThan(1_000)
+    expect(tookMs).toBeLessThan(10_000)
+  }, 20_000)
+})

@@ -203,7 +203,7 @@ async function fourAgents(...args: string[]) {
   return { stdout, figures: JSON.parse(readFileSync(file, 'utf8')) }
 }
 
-test('N4 four agents, killed with their whole group at step 141 of 160, end without help', async () => {
+test('N4 four agents, killed as a group at step 141 of 160, end without help', async () => {
   const { stdout, figures } = await fourAgents()
   expect(figures).toMatchObject({ steps: 160, starts: 2, duplicates: 0, asked: 0 })
   expect(stdout).toContain('step 141 of 160 is done, and nobody has been told: SIGKILL to all')
@@ -211,7 +211,7 @@ test('N4 four agents, killed with their whole group at step 141 of 160, end with
   expect(figures.doneMs).toBeLessThan(30_000)
 }, 60_000)
 
-test('N4 with unsafe steps a person is asked about those under way, and nothing is done twice', async () => {
+test('N4 with unsafe steps a person is asked, and nothing is done twice', async () => {
   const { stdout, figures } = await fourAgents('--unsafe')
   expect(figures).toMatchObject({ steps: 160, starts: 2, duplicates: 0 })
   expect(stdout.match(/a person is asked: agent-\d.*: mail: did it happen\?/g) ?? []).toHaveLength(

@@ -76,7 +76,9 @@ export class LiveCall implements CallInfo {
 
   defer(): string {
     if (this.token === null) {
-      const message = `${this.tool} calls defer() without \`callbackMs\`: say how long its upstream has to call back`
+      const message =
+        `${this.tool} calls defer() without \`callbackMs\`: ` +
+        'say how long its upstream has to call back'
       throw new CounterfoilError('DEFER_INVALID', message)
     }
     this.deferred = true
@@ -86,7 +88,9 @@ export class LiveCall implements CallInfo {
   heartbeat(details: unknown = null): void {
     const json = canonical(details)
     if (json.length > limits.beatLengthMax) {
-      const message = `${this.tool}: the details of a heartbeat have ${json.length} characters; at most ${limits.beatLengthMax} are kept`
+      const message =
+        `${this.tool}: the details of a heartbeat have ${json.length} characters; ` +
+        `at most ${limits.beatLengthMax} are kept`
       throw new CounterfoilError('INPUT_INVALID', message)
     }
     this.onBeat(json)

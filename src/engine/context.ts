@@ -27,8 +27,6 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
   const { run, graph, clock } = visit
   const builtin = (name: string, value: (input: unknown) => unknown) =>
     makeTool(`counterfoil.${name}`, { replayClass: 'pure', run: value })
-  const asking = (name: string) =>
-    makeTool(`counterfoil.${name}`, { replayClass: 'unsafe_on_replay', run: () => {} })
   const tools = {
     now: builtin('now', () => clock.now()),
     random: builtin('random', () => clock.random()),
@@ -36,8 +34,6 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     context: builtin('context', () => contextFor(visit, state)),
     ask: asking('ask'),
     approval: asking('approval'),
-    sleep: asking('sleep'),
-    signal: asking('signal'),
   }
   const say = (kind: string, data: Record<string, unknown>) => {
     const write = () => visit.append({ events: [visit.event(kind, data)] })
@@ -79,10 +75,25 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
       gate.issue(tools.ask, { title: question?.title }, { ask: askOf('question', question) }),
     approval: (request: ApprovalRequest) =>
       gate.issue(tools.approval, { title: request?.title }, { ask: askOf('approval', request) }),
+    ...waitsOf(visit, gate),
+    ...(graph?.kind === 'graph' ? { go: goTo, done: doneWith, fail: failWith } : {}),
+  }
+  return ctx as unknown as Context
+}
+
+function asking(name: string): Tool {
+  return makeTool(`counterfoil.${name}`, { replayClass: 'unsafe_on_replay', run: () => {} })
+}
+
+/** What a node waits for without a worker. */
+function waitsOf(visit: Visit, gate: Gate) {
+  const { clock } = visit
+  const [sleep, signal] = [asking('sleep'), asking('signal')]
+  return {
     sleep: (ms: number) => {
       checkWait('ctx.sleep', ms, 0)
       return gate.issue(
-        tools.sleep,
+        sleep,
         null,
         wait('timer', () => clock.now() + ms),
       )
@@ -92,7 +103,7 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
       if (!Number.isFinite(at)) throw invalid('ctx.sleepUntil needs a time: a Date or milliseconds')
       checkWait('ctx.sleepUntil', Math.max(0, at - clock.now()), 0)
       return gate.issue(
-        tools.sleep,
+        sleep,
         null,
         wait('timer', () => at),
       )
@@ -101,16 +112,14 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
       if (!isName(name)) throw invalid(`ctx.signal: ${shown(name)} is no name of a signal`)
       if (timeoutMs !== undefined) checkWait('ctx.signal: `timeoutMs`', timeoutMs, 0)
       const dueAt = () => (timeoutMs === undefined ? null : clock.now() + timeoutMs)
-      return gate.issue(tools.signal, { name }, { wait: { kind: 'signal', name, dueAt } })
+      return gate.issue(signal, { name }, { wait: { kind: 'signal', name, dueAt } })
     },
     spawn: (child: Graph, input: unknown) => {
       if (visit.graphs.get(child?.id) !== child) throw unknownGraph(visit, child)
       const tool = spawning(child)
       return gate.issue(tool, { input }, { wait: { kind: 'child', graph: child } })
     },
-    ...(graph?.kind === 'graph' ? { go: goTo, done: doneWith, fail: failWith } : {}),
   }
-  return ctx as unknown as Context
 }
 
 function askOf(kind: Ask['kind'], request: Question & ApprovalRequest): Ask {

@@ -67,7 +67,7 @@ export const saidLengthMax = 4_000
 /** Unclaimed records in one drift item: more than a person looks through; the rest comes after. */
 export const unmatchedShownMax = 200
 
-/** The longest sleep, wait for a signal or wait for a callback: ten years, in which clocks are kept. */
+/** The longest sleep, wait for a signal or for a callback: ten years, in which clocks are kept. */
 export const waitMsMax = 10 * 365 * 24 * 3_600_000
 
 /** A wait shorter than this is waited for where it is: parking and waking cost more. */

@@ -163,10 +163,7 @@ export interface Evidence extends RunRef {
 }
 
 export type ItemKind = 'doubt' | 'question' | 'approval'
-/**
- * `failed`: the fate of a failed call when its run is tried again. `poison`: its workers died, again
- * and again, without getting any further.
- */
+/** `failed`: a failed call whose run is tried again. `poison`: its workers died of it. */
 export type DoubtReason =
   | 'unknown'
   | 'drift'

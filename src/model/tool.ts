@@ -48,7 +48,7 @@ export interface CallInfo {
    * does not count from here on; the call ends by `cf.callbacks.settle(token, result)`.
    */
   defer(): string
-  /** Says that the call is still under way: it puts `heartbeatMs` off, and people see the details. */
+  /** Says that the call is still under way: puts `heartbeatMs` off, and people see the details. */
   heartbeat(details?: unknown): void
 }
 

@@ -56,7 +56,7 @@ test('D2 SIGTERM: a call under way finishes and is recorded, the run is given ba
   expect(calls).toMatchObject([{ tool_name: 'slow', status: 'committed' }])
 })
 
-test('D2 a grace that is over: exit code 1, and a person is asked as soon as the next one comes', async () => {
+test('D2 a grace that is over: exit code 1, and the next one asks a person', async () => {
   const { file, store, log, begin, says, state } = site()
   await begin('s1', { file: log, ms: 60_000 })
   const words = ['worker', file, '--store', store]
@@ -105,7 +105,7 @@ test('M4 the ready file is there while the worker is, and is touched again', asy
   expect(existsSync(ready)).toBe(false)
 })
 
-test('I9 a worker that was declared dead ends with 1, so that its supervisor starts another', async () => {
+test('I9 a worker that was declared dead ends with 1, to be started again', async () => {
   const { file, store } = site()
   const worker = start(['worker', file, '--store', store])
   const [id = ''] = /w_\w+/.exec(await worker.says('at once')) ?? []

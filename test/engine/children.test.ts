@@ -34,7 +34,7 @@ function family() {
 }
 
 describe('children', () => {
-  test('D5 I10 a parent waits for its children without a worker, and gets their results', async () => {
+  test('D5 I10 a parent waits for children without a worker, and gets their results', async () => {
     const lab = new Lab()
     const child = childGraph([], async (input, ctx) => {
       await ctx.sleep(3_600_000)

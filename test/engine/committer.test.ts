@@ -35,7 +35,7 @@ test('I4 a refusal that one run of a batch has caused loses that run and no othe
   expect(batches[0]).toEqual(['good', 'bad', 'other'])
 })
 
-test('I4 a row that somebody else has locked is no acknowledgement: it is written again', async () => {
+test('I4 a row that is locked is no acknowledgement: it is written again', async () => {
   const seen: string[] = []
   const left = new Map([
     ['held', 3],

@@ -86,7 +86,7 @@ describe('callbacks', () => {
     })
   })
 
-  test('D5 C1 past its deadline an unsafe call is a doubt, and a late callback closes it', async () => {
+  test('D5 C1 past its deadline an unsafe call is a doubt; a late callback closes it', async () => {
     const { lab, graph, tokens } = deferring('unsafe_on_replay')
     await lab.start(graph)
     await lab.serve([graph])
@@ -115,7 +115,7 @@ describe('callbacks', () => {
     expect(await lab.state()).toBe('failed')
   })
 
-  test('D5 C1 past its deadline a keyed call is sent again with its key; either token settles', async () => {
+  test('D5 C1 past its deadline a keyed call is sent again; either token settles', async () => {
     const { lab, graph, tokens, order } = deferring('idempotent_with_key')
     await lab.start(graph)
     await lab.serve([graph])

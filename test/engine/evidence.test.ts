@@ -44,7 +44,7 @@ test('I2 I11 the same for a holder that was told before its call returned', asyn
   expect(t.sent).toHaveLength(1)
 })
 
-test('I2 I5 a refused intent has the number of its successor: it tells nothing of that one', async () => {
+test('I2 I5 a refused intent has the number of the next, and tells nothing of it', async () => {
   const lab = new Lab()
   const t = fake(lab, 't', 'unsafe_on_replay', { ms: 5_000 })
   const graph = flow([t.tool], async (ctx) => (await ctx.call(t.tool, 1)).id)

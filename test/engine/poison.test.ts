@@ -15,7 +15,7 @@ function deadly() {
 }
 
 describe('poison', () => {
-  test('D2 a run that kills its workers again and again parks for a person, who is told', async () => {
+  test('D2 a run that kills worker after worker parks for a person, who is told', async () => {
     const { lab, parse, graph, die } = deadly()
     for (let n = 0; n <= limits.claimsMax; n++) await die()
     const sent = parse.sent.length
@@ -39,7 +39,7 @@ describe('poison', () => {
     expect(await lab.output()).toEqual({ id: `parse${parse.sent.length}` })
   })
 
-  test('D2 whoever gets further each time is no poison, however often its workers die', async () => {
+  test('D2 what gets further each time is no poison, however many workers die', async () => {
     const lab = new Lab()
     const mail = fake(lab, 'mail', 'idempotent_with_key', {
       idempotencyKey: (input: unknown) => `k${JSON.stringify(input)}`,

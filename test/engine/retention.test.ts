@@ -5,7 +5,7 @@ import { fake, flow, Lab } from '../lab.ts'
 
 const DAY = 24 * 3_600_000
 
-test('B6 C8 of a run that was taken whole the id stays: a repeated start repeats nothing', async () => {
+test('B6 C8 of a run taken whole the id stays: a repeated start repeats nothing', async () => {
   const lab = new Lab()
   const mail = fake(lab, 'mail', 'unsafe_on_replay')
   const graph = flow([mail.tool], (ctx) => ctx.call(mail.tool, {}))
@@ -22,7 +22,7 @@ test('B6 C8 of a run that was taken whole the id stays: a repeated start repeats
   expect(mail.sent.length).toBe(1)
 })
 
-test('B6 D3 a run that sleeps for longer than anything is kept finds its records, and repeats none', async () => {
+test('B6 D3 asleep for longer than anything is kept, a run finds its records', async () => {
   const lab = new Lab()
   const read = fake(lab, 'read', 'pure')
   const mail = fake(lab, 'mail', 'unsafe_on_replay')
@@ -41,7 +41,7 @@ test('B6 D3 a run that sleeps for longer than anything is kept finds its records
   expect([read.sent.length, mail.sent.length]).toEqual([1, 1])
 })
 
-test('B6 a callback that comes after its run was taken is told so, and changes nothing', async () => {
+test('B6 a callback after its run was taken is told so, and changes nothing', async () => {
   const lab = new Lab()
   const tokens: string[] = []
   const order = fake(lab, 'order', 'unsafe_on_replay', {

@@ -52,7 +52,7 @@ describe('sleep', () => {
     expect(events).toBeGreaterThan(5)
   })
 
-  test('D5 a short sleep is waited for where it is, and decides a race as it did first', async () => {
+  test('D5 a short sleep is waited for where it is; a race ends as it did first', async () => {
     await atEveryEvent(async (kill) => {
       const lab = new Lab()
       const slow = fake(lab, 'slow', 'pure', { ms: 400 })
@@ -116,7 +116,7 @@ describe('signals', () => {
     expect(moments).toBeGreaterThan(5)
   })
 
-  test('I10 D5 killed at every event between two signals, each is taken once, in order', async () => {
+  test('I10 D5 killed at any event between two signals, each is taken once, in order', async () => {
     await atEveryEvent(async (kill) => {
       const lab = new Lab()
       await lab.start(graph)
@@ -130,7 +130,7 @@ describe('signals', () => {
     })
   })
 
-  test('D5 a signal that nobody sends in time is null, and a late one waits for the next', async () => {
+  test('D5 a signal that is not in time is null; a late one waits for the next', async () => {
     const lab = new Lab()
     const patient = flow([], async (ctx) => {
       const early = await ctx.signal('go', { timeoutMs: HOUR })
@@ -188,7 +188,7 @@ describe('signals', () => {
     expect(at - from).toBeLessThan(2_000)
   })
 
-  test('D5 a signal that came in time counts, though nobody had looked before the time was over', async () => {
+  test('D5 a signal that came in time counts, though nobody had looked', async () => {
     const lab = new Lab()
     const slow = fake(lab, 'slow', 'pure', { ms: 5_000 })
     const busy = flow([slow.tool], async (ctx) => {
@@ -201,7 +201,7 @@ describe('signals', () => {
     expect(await lab.output()).toBe('in time')
   })
 
-  test('D5 a node whose function returned ends, whatever sleeps and signals it left open', async () => {
+  test('D5 a node that has returned ends, whatever sleeps and signals are open', async () => {
     await atEveryEvent(async (kill) => {
       const lab = new Lab()
       const mail = fake(lab, 'mail', 'unsafe_on_replay')

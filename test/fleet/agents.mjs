@@ -1,5 +1,5 @@
-// What the workers of a fleet carry: an agent of some steps, each with an unsafe and a keyed call to
-// the upstream process, a sleep now and then, and a pure call that runs share.
+// What the workers of a fleet carry: an agent of some steps, each with an unsafe and a keyed call
+// to the upstream process, a sleep now and then, and a pure call that runs share.
 import { graph, tool } from 'counterfoil'
 import { z } from 'zod'
 

@@ -52,7 +52,7 @@ test.each(kinds)(
     const { calls, sent } = { calls: runIds.length * 12, sent: fleet.effects().length }
     expect(sent).toBe(calls)
     console.log(
-      `rolling restart on ${kind}: ${JSON.stringify({ runs: runIds.length, calls, given: given.length })}`,
+      `rolling, ${kind}: ${runIds.length} runs, ${calls} calls, ${given.length} given back`,
     )
   },
   120_000,

@@ -113,7 +113,7 @@ describePostgres('on Postgres, in one process', () => {
     expect(await findings(cf)).toEqual([])
   })
 
-  test('C5 C9 a scope on a server: held once, answered from the ledger the second time', async () => {
+  test('C5 C9 a scope on a server: the second time the ledger answers', async () => {
     const cf = await opened([])
     const ids = { workflowId: 'thread-7', nodeId: 'tools', checkpointId: 'v1#0#12' }
     const scope = await cf.scope(ids)

@@ -140,7 +140,7 @@ test('I9 a refusal is seen at once, told once, and the store is not asked again'
   expect(seen.closed).toBe(1)
 })
 
-test('D2 blocked beyond its bound nothing is renewed, until the main thread turns again', async () => {
+test('D2 blocked beyond its bound nothing is renewed until the main thread turns', async () => {
   const { work, advance, seen, told, lease, clock, hold } = renewing([], 2 * leaseMs)
   const held = hold()
   work.start()

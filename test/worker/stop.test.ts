@@ -41,7 +41,7 @@ async function opened(graphs: Parameters<typeof open>[0]['graphs'] = []) {
   return { cf, warnings }
 }
 
-test('D2 a grace that is over: the worker says what it leaves, and does not say it ended', async () => {
+test('D2 a grace that is over: the worker says what it leaves, not that it ended', async () => {
   const { sent, graph, letGo } = slowTool()
   const { cf } = await opened([graph])
   const worker = cf.worker()
@@ -64,7 +64,7 @@ test('D2 a grace that is over: the worker says what it leaves, and does not say 
   expect(sent).toEqual([1, 2])
 })
 
-test('D2 within its grace a worker finishes its calls, gives the run back and is gone', async () => {
+test('D2 within its grace a worker finishes its calls and gives the run back', async () => {
   const { sent, graph, letGo } = slowTool()
   const { cf } = await opened([graph])
   const worker = cf.worker()
@@ -147,7 +147,7 @@ test('M3 a worker takes runs of its own namespace, or of all if it is told so', 
   expect(own.stats()).toMatchObject({ claimed: 1, running: 0, lost: 0, woken: 0, failures: 0 })
 })
 
-test('F3 M3 the same version with other content elsewhere: its runs are not worked on', async () => {
+test('F3 M3 the same version with other content elsewhere is not worked on', async () => {
   const { cf, warnings } = await opened([echo])
   const { graph } = slowTool()
   const { name, version } = echo

@@ -45,7 +45,7 @@ test('D6 a run is woken at the moment it is due, not at the next look', async ()
   await one.stop()
 })
 
-test('D6 a run parked for less than a look is woken in time, once its worker has nudged', async () => {
+test('D6 a run parked for less than a look is woken in time, after a nudge', async () => {
   const { sweeper, advance, asleep, state } = site()
   const one = sweeper()
   one.start()
@@ -92,7 +92,7 @@ test('D6 what is due and cannot be woken is not asked for without pause', async 
   await one.stop()
 })
 
-test('E9 D6 an SLA that has passed is noted once, by whichever of three sweepers is first', async () => {
+test('E9 D6 an SLA that has passed is noted once, by the first of three sweepers', async () => {
   const { clock, store, sweeper, advance } = site()
   await store.start(newRun('r1', { state: 'waiting_human' }))
   const dueAt = clock.now() + 3_000
@@ -152,7 +152,7 @@ test('D6 one part that fails stops no other, and is tried again', async () => {
   await one.stop()
 })
 
-test('B6 retention goes on while passes are full, then rests for an hour; off, it never runs', async () => {
+test('B6 retention goes on while passes are full, then rests; off, it never runs', async () => {
   const keep = limits.retention
   const { store, sweeper, advance } = site({ retention: keep })
   const left = [limits.retainBatchMax, limits.retainBatchMax, 3]

@@ -56,8 +56,8 @@ function show(rows) {
   const rate = effects === 0 ? 0 : (100 * vain) / effects
   console.log(
     `\n${sum('injected')} faults, ${sum('runs')} runs, ${effects} effects: ` +
-      `${sum('duplicates')} twice, ${sum('lost')} lost. ${doubts} calls were put before a person, ` +
-      `${vain} of them had not happened (${rate.toFixed(2)} % of all effects).`,
+      `${sum('duplicates')} twice, ${sum('lost')} lost. ` +
+      `${doubts} calls were put before a person, ${vain} of them had not happened (${rate.toFixed(2)} % of all effects).`,
   )
 }
 

@@ -1,5 +1,5 @@
-// The controls of the fault tests: what is done otherwise elsewhere, under the same faults. They must
-// fail, or the tests prove nothing.
+// The controls of the fault tests: what is done otherwise elsewhere, under the same faults. They
+// must fail, or the tests prove nothing.
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describePostgres } from '../postgres/bench.ts'
@@ -44,7 +44,7 @@ describePostgres('controls', () => {
   }, 60_000)
   afterAll(() => server.stop())
 
-  test('J3 the control: who records after acting acts twice when the line is cut before', async () => {
+  test('J3 the control: who records after acting acts twice when the line is cut', async () => {
     const site = await Site.open()
     const proxy = await PostgresProxy.open(server.port)
     const url = proxy.through(server.url)
@@ -64,7 +64,7 @@ describePostgres('controls', () => {
     await site.close()
   }, 60_000)
 
-  test('J3 the control: unsafe tools declared keyed, killed likewise, repeat their effects', async () => {
+  test('J3 the control: unsafe tools declared keyed repeat their effects when killed', async () => {
     const { duplicates, injected } = await kills(server, { seed: 1, times: 8, modes: ['lying'] })
     expect(injected).toBeGreaterThan(2)
     expect(duplicates).toBeGreaterThan(0)

@@ -52,7 +52,7 @@ describePostgres('faults of a fleet', () => {
     judge(await holeAround(server, 1))
   }, 300_000)
 
-  test('I6, J3 cut off inside a transaction: its run waits for the timeout, others do not', async () => {
+  test('I6, J3 cut off inside a transaction: its run waits a bound, others do not', async () => {
     judge(await holeInside(server))
   }, 300_000)
 

@@ -1,6 +1,6 @@
 // A proxy before a Postgres server that knows where a statement begins and where its answer ends.
-// It cuts the line before a commit goes up, or when it has been answered and before the answer comes
-// down; swallows bytes without a word (a black hole); and makes them slow.
+// It cuts the line before a commit goes up, or when it has been answered and before the answer
+// comes down; swallows bytes without a word (a black hole); and makes them slow.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 

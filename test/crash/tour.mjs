@@ -14,8 +14,8 @@ const napMs = 300
 /**
  * @param {number} port
  * @param {(name: string) => void} [hit]
- * @param {{ lying?: boolean }} [options] `lying`: mails are declared keyed, and their upstream knows
- *   no keys. The control that must fail.
+ * @param {{ lying?: boolean }} [options] `lying`: mails are declared keyed, and their upstream
+ *   knows no keys. The control that must fail.
  */
 export function makeTour(port, hit = () => {}, { lying = false } = {}) {
   /** @returns {Promise<{ id: string }>} */

@@ -5,7 +5,8 @@
  * @typedef {{ tool: string, key: string | null, input: any, attemptId: string | null,
  *   runId?: string, result: unknown, repeated: boolean }} Effect
  * @typedef {{ outcome: 'happened', result: unknown } | { outcome: 'did_not_happen' }
- *   | { outcome: 'resume' } | { outcome: 'approve' } | { outcome: 'edit', result: unknown } | { outcome: 'reject' }} Said
+ *   | { outcome: 'resume' } | { outcome: 'approve' }
+ *   | { outcome: 'edit', result: unknown } | { outcome: 'reject' }} Said
  */
 
 /** How often the agent goes round. */

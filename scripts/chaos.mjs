@@ -57,7 +57,8 @@ function show(rows) {
   console.log(
     `\n${sum('injected')} faults, ${sum('runs')} runs, ${effects} effects: ` +
       `${sum('duplicates')} twice, ${sum('lost')} lost. ` +
-      `${doubts} calls were put before a person, ${vain} of them had not happened (${rate.toFixed(2)} % of all effects).`,
+      `${doubts} calls were put before a person, ` +
+      `${vain} of them had not happened (${rate.toFixed(2)} % of all effects).`,
   )
 }
 

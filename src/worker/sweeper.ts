@@ -1,11 +1,12 @@
-// Owns: noticing what has come due with nobody there to say so: runs to be woken, items past their
-// SLA, records that need not be kept any longer (D6, B6). Leases that ended are found by claims.
+// Owns: noticing what has come due with nobody there to say so: runs to be woken, items past one of
+// their deadlines, records that need not be kept any longer (D6, B6). Leases that ended are found by claims.
 // Does not own: which runs and records those are: the store says.
 // Invariants: every worker of a fleet runs one, and any of them may do any of it at any time: what
 // one has done another finds done. A pass is bounded; a part that fails does not stop the others.
-import type { Clock } from '../clock.ts'
+import { type Clock, timeId } from '../clock.ts'
+import { passDeadlines } from '../model/deadline.ts'
 import * as limits from '../model/limits.ts'
-import { eventOf, type Item } from '../model/records.ts'
+import type { Item } from '../model/records.ts'
 import type { Amendment, LoadAt, Loaded, Retention, Store } from '../store/store.ts'
 import { Loop } from './loop.ts'
 
@@ -25,7 +26,7 @@ export interface SweeperStats {
   /** How late the last of them were, and the latest of all. */
   readonly wakeLagMs: number
   readonly wakeLagMaxMs: number
-  /** Items noted as past their SLA. */
+  /** Items past a deadline: noted, given to another queue, or expired. */
   readonly overdue: number
   /** Ended runs that retention took something of. */
   readonly swept: number
@@ -115,18 +116,21 @@ export class Sweeper {
     return more ? 0 : this.spread(limits.sweepMs)
   }
 
-  private note({ itemId, visit, body, ...ref }: Item): Promise<boolean> {
-    const { store } = this.options
-    const change = ({ run, items }: Loaded): Amendment<boolean> => {
+  /** Its SLA, its escalation, its expiry: whatever of them is due, under the run's lock. */
+  private async note({ itemId, visit, body, ...ref }: Item): Promise<boolean> {
+    const { store, clock, onWoken } = this.options
+    const decisionId = timeId(clock, 'dec')
+    const change = ({ run, items }: Loaded): Amendment<'nothing' | 'noted' | 'woken'> => {
       const item = items.find((row) => row.itemId === itemId)
-      if (item?.state !== 'open' || item.overdueAt !== null) return { changes: null, value: false }
-      const overdueAt = store.clock.now()
-      const { queue, dueAt } = item
-      const event = eventOf(run, overdueAt, 'sla_passed', { item: itemId, queue, due_at: dueAt })
-      return { changes: { items: [{ ...item, overdueAt }], events: [event] }, value: true }
+      const made = { at: store.clock.now(), decisionId }
+      const changes = item ? passDeadlines(run, item, made) : null
+      if (changes === null) return { changes, value: 'nothing' }
+      return { changes, value: changes.decisions ? 'woken' : 'noted' }
     }
     const at: LoadAt = { visit, ...(body.scope ? { scope: body.scope } : {}) }
-    return store.amend(ref, 'client', change, at)
+    const done = await store.amend(ref, 'client', change, at)
+    if (done === 'woken') onWoken()
+    return done !== 'nothing'
   }
 
   private async takeOld(): Promise<number> {

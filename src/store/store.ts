@@ -10,6 +10,7 @@ import type {
   Event,
   Evidence,
   Item,
+  Notice,
   Run,
   RunRef,
   Signal,
@@ -34,6 +35,8 @@ export interface Changes {
   signals?: Signal[]
   /** Runs that this one starts: made with the intent that asks for them, or not at all. */
   children?: NewRun[]
+  /** What people outside must be told. One that is there already stays as it is. */
+  notices?: Notice[]
   run?: RunChange
 }
 
@@ -195,6 +198,8 @@ export interface RunFilter extends ListRequest {
   readonly graph?: string
   /** The children of this run. */
   readonly parentRunId?: string
+  /** Occurs in the run's id. */
+  readonly idContains?: string
   readonly newestFirst?: boolean
 }
 
@@ -202,6 +207,18 @@ export interface ItemFilter extends ListRequest {
   readonly kind?: Item['kind']
   readonly state?: Item['state']
   readonly runId?: string
+  readonly queue?: string
+  /** Open ones whose SLA has passed. */
+  readonly overdue?: boolean
+  readonly newestFirst?: boolean
+}
+
+/** An event with its place in the history of its run, which only grows. */
+export type PlacedEvent = Event & { readonly id: number }
+
+export interface EventsRequest extends Omit<ListRequest, 'namespace'> {
+  /** Only events behind the one with this id. */
+  readonly after?: number
 }
 
 /** How long the records of ended runs are kept, by replay class (B6). */
@@ -257,6 +274,32 @@ export interface Shared {
 export type ShareAnswer =
   | { readonly do: 'use'; readonly shared: Shared }
   | { readonly do: 'make' | 'wait' }
+
+/** A small row of the server's own: a token, a session, an answer that was given. */
+export interface Document {
+  readonly kind: string
+  readonly namespace: string
+  readonly id: string
+  readonly version: number
+  readonly bodyJson: string
+  /** When somebody has to look at it. */
+  readonly dueAt: number | null
+  /** From then on it is as if it were not there. */
+  readonly expiresAt: number | null
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export type NewDocument = Pick<
+  Document,
+  'kind' | 'namespace' | 'id' | 'bodyJson' | 'dueAt' | 'expiresAt'
+>
+
+/** With `dueBefore`: those that are due, the longest first, in one page. */
+export interface DocumentFilter extends Partial<ListRequest> {
+  readonly kind: string
+  readonly dueBefore?: number
+}
 
 /** What a thread of its own needs to renew a lease while this one is blocked. */
 export interface Renewal {
@@ -366,7 +409,21 @@ export interface Store {
   /** The chain that the state at this visit is made of. */
   loadCheckpoints(ref: RunRef, generation: number, visit: number): Promise<Checkpoint[]>
   listDecisions(ref: RunRef): Promise<Sealed<Decision>[]>
-  listEvents(ref: RunRef, page: Omit<ListRequest, 'namespace'>): Promise<Page<Event>>
+  listEvents(ref: RunRef, page: EventsRequest): Promise<Page<PlacedEvent>>
+
+  getDocument(kind: string, namespace: string, id: string): Promise<Document | null>
+  /**
+   * Compare and set; the new version is one more. `ifVersion` null: only if there is none; one that
+   * has expired counts as none.
+   */
+  putDocument(document: NewDocument, ifVersion: number | null): Promise<boolean>
+  /** False if there is none, or none of this version. */
+  deleteDocument(kind: string, namespace: string, id: string, ifVersion?: number): Promise<boolean>
+  listDocuments(filter: DocumentFilter): Promise<Page<Document>>
+  /** Notices that nobody has taken, or whose taker let `leaseMs` pass; the oldest first. */
+  takeNotices(workerId: string, countMax: number, leaseMs: number): Promise<Notice[]>
+  /** All that had to be done about it is done, or on record elsewhere. */
+  endNotice(namespace: string, noticeId: string): Promise<void>
 
   /** Null, or why no live run is worked on until a person adopts the store (I12). */
   moved(): Promise<string | null>

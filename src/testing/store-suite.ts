@@ -4,6 +4,7 @@ import { amendConcern } from './store/amend.ts'
 import { checkpointConcern } from './store/checkpoints.ts'
 import { childConcern } from './store/children.ts'
 import { commitConcern } from './store/commit.ts'
+import { documentConcern } from './store/documents.ts'
 import { dueConcern } from './store/due.ts'
 import { fenceConcern } from './store/fence.ts'
 import { createBench, type StoreUnderTest, type TestApi } from './store/fixtures.ts'
@@ -35,6 +36,7 @@ export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): v
     dueConcern(bench)
     retentionConcern(bench)
     shareConcern(bench)
+    documentConcern(bench)
     immutabilityConcern(bench)
     listConcern(bench)
     lookupConcern(bench)

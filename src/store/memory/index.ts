@@ -5,6 +5,7 @@ import { CounterfoilError } from '../../model/errors.ts'
 import { type RunRef, sentHash } from '../../model/records.ts'
 import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../store.ts'
 import { addRun, type Data, mustFind, openData, refKey } from './data.ts'
+import { documents } from './documents.ts'
 import { backlog, listOverdue, wakeDue } from './due.ts'
 import { claim, renew, withExpiry } from './lease.ts'
 import {
@@ -57,6 +58,7 @@ export function openMemory({ clock }: { clock: Clock }): Store {
     ...sweeps(data, changed),
     ...lists(data),
     ...lookups(data),
+    ...documents(data),
     moved: async () => null,
     adopt: async () => {},
     onChange: (listener) => {
@@ -214,7 +216,13 @@ function lists(data: Data): Pick<Store, Lists> {
     listAttempts: async (ref) => [...(of(ref)?.attempts.values() ?? [])].map(sealed),
     listEvidence: async (ref) => [...(of(ref)?.evidence.values() ?? [])].map(sealed),
     listDecisions: async (ref) => [...(of(ref)?.decisions.values() ?? [])].map(sealed),
-    listEvents: async (ref, page) => paged(of(ref)?.events ?? [], page),
+    listEvents: async (ref, { after = 0, ...page }) => {
+      const all = (of(ref)?.events ?? []).map((event, i) => ({ ...event, id: i + 1 }))
+      return paged(
+        all.filter(({ id }) => id > after),
+        page,
+      )
+    },
     listCheckpoints: async (ref) =>
       checkpointsOf(of(ref)).map(({ bodyJson, ...row }) => ({
         ...row,

@@ -2,6 +2,7 @@
 import type { Renewal, Store } from '../store.ts'
 import { amend, commit, start } from './commit.ts'
 import type { Connection } from './connection.ts'
+import { documents } from './documents.ts'
 import { loadDriver, type Settings } from './driver.ts'
 import { movedSince } from './incarnation.ts'
 import * as lease from './lease.ts'
@@ -35,6 +36,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     ...leases(c, changed),
     ...lists(c),
     ...lookups(c),
+    ...documents(c),
     ...sweeps(c, changed),
     moved: () => movedSince(c),
     adopt: async (by, reason) => {

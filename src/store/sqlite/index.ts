@@ -6,6 +6,7 @@ import type { LoadAt, Renewal, Store } from '../store.ts'
 import { claim } from './claim.ts'
 import { amend, commit, start } from './commit.ts'
 import type { Connection } from './connection.ts'
+import { documents } from './documents.ts'
 import * as due from './due.ts'
 import { adopt, movedSince } from './incarnation.ts'
 import * as lease from './lease.ts'
@@ -50,6 +51,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ...sweeps(c, changed),
     ...lists(c),
     ...lookups(c),
+    ...documents(c),
     moved: async () => c.plain(() => movedSince(c)),
     adopt: async (by, reason) => {
       adopt(c, by, reason)

@@ -3,11 +3,10 @@
 // Does not own: which runs and records those are: the store says.
 // Invariants: every worker of a fleet runs one, and any of them may do any of it at any time: what
 // one has done another finds done. A pass is bounded; a part that fails does not stop the others.
-import { type Clock, timeId } from '../clock.ts'
-import { passDeadlines } from '../model/deadline.ts'
+import type { Clock } from '../clock.ts'
 import * as limits from '../model/limits.ts'
-import type { Item } from '../model/records.ts'
-import type { Amendment, LoadAt, Loaded, Retention, Store } from '../store/store.ts'
+import type { Retention, Store } from '../store/store.ts'
+import { passItem } from './deadline.ts'
 import { Loop } from './loop.ts'
 
 export interface SweeperOptions {
@@ -106,31 +105,18 @@ export class Sweeper {
   }
 
   private async noteOverdue(): Promise<number> {
-    const { store } = this.options
+    const { store, onWoken } = this.options
     const items = await store.listOverdue(limits.overdueBatchMax)
     let noted = 0
-    for (const item of items) if (await this.note(item)) noted++
+    for (const item of items) {
+      const done = await passItem(store, item)
+      if (done === 'woken') onWoken()
+      if (done !== 'nothing') noted++
+    }
     this.counts.overdue += noted
     // Others may be at the same items: only a pass that got on goes on at once.
     const more = items.length >= limits.overdueBatchMax && noted > 0
     return more ? 0 : this.spread(limits.sweepMs)
-  }
-
-  /** Its SLA, its escalation, its expiry: whatever of them is due, under the run's lock. */
-  private async note({ itemId, visit, body, ...ref }: Item): Promise<boolean> {
-    const { store, clock, onWoken } = this.options
-    const decisionId = timeId(clock, 'dec')
-    const change = ({ run, items }: Loaded): Amendment<'nothing' | 'noted' | 'woken'> => {
-      const item = items.find((row) => row.itemId === itemId)
-      const made = { at: store.clock.now(), decisionId }
-      const changes = item ? passDeadlines(run, item, made) : null
-      if (changes === null) return { changes, value: 'nothing' }
-      return { changes, value: changes.decisions ? 'woken' : 'noted' }
-    }
-    const at: LoadAt = { visit, ...(body.scope ? { scope: body.scope } : {}) }
-    const done = await store.amend(ref, 'client', change, at)
-    if (done === 'woken') onWoken()
-    return done !== 'nothing'
   }
 
   private async takeOld(): Promise<number> {

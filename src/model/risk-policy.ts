@@ -25,7 +25,7 @@ export interface RiskWhen {
 
 export interface RiskRule {
   when: RiskWhen
-  then: 'run' | 'refuse' | { ask: Omit<RiskAsk, 'why'> }
+  do: 'run' | 'refuse' | { ask: Omit<RiskAsk, 'why'> }
   /** Shown instead of the reason that is made of `when`. */
   why?: string
 }
@@ -33,24 +33,26 @@ export interface RiskRule {
 export interface RiskRules {
   rules: readonly RiskRule[]
   /** For calls that no rule fits; `run`, unless told. */
-  otherwise?: RiskRule['then']
+  otherwise?: RiskRule['do']
 }
 
 /** For `open({ gate })`. */
 export function riskPolicy({ rules, otherwise = 'run' }: RiskRules): RiskPolicy {
   if (!Array.isArray(rules)) throw invalid('`rules` must be a list')
   rules.forEach(checkRule)
-  checkThen('otherwise', otherwise)
+  checkAction('otherwise', otherwise)
   return (call) => {
-    const rule = rules.find(({ when, then }) => fits(call, when, then !== 'run'))
+    const rule = rules.find((one) => fits(call, one.when, one.do !== 'run'))
     if (rule === undefined) return answerOf(otherwise, 'no rule lets it pass')
-    return answerOf(rule.then, rule.why ?? reasonOf(call, rule.when))
+    return answerOf(rule.do, rule.why ?? reasonOf(call, rule.when))
   }
 }
 
-function answerOf(then: RiskRule['then'], why: string): RiskAnswer {
-  if (then === 'run') return 'run'
-  return then === 'refuse' ? { refuse: why } : { ask: { ...then.ask, why: `held because: ${why}` } }
+function answerOf(action: RiskRule['do'], why: string): RiskAnswer {
+  if (action === 'run') return 'run'
+  return action === 'refuse'
+    ? { refuse: why }
+    : { ask: { ...action.ask, why: `held because: ${why}` } }
 }
 
 /** `risky`: what is not known fits a rule that holds, and none that lets pass. */
@@ -106,7 +108,7 @@ function amount(value: number | null): string {
 const names = ['tool', 'blastRadius', 'tags', 'replayClass', 'amountAbove', 'confidenceBelow']
 
 function checkRule(rule: RiskRule, n: number): void {
-  const { when, then } = rule ?? {}
+  const { when, do: action } = rule ?? {}
   if (typeof when !== 'object' || when === null) throw invalid(`rule ${n + 1} needs \`when\``)
   // A slip in a name would make a rule that fits everything, or nothing.
   const strange = Object.keys(when).find((key) => !names.includes(key))
@@ -119,15 +121,15 @@ function checkRule(rule: RiskRule, n: number): void {
       throw invalid(`rule ${n + 1}: \`when.${key}\` must be a number, not ${shown(value)}`)
     }
   }
-  checkThen(`rule ${n + 1}`, then)
+  checkAction(`rule ${n + 1}`, action)
 }
 
-function checkThen(where: string, then: RiskRule['then']): void {
-  if (then === 'run' || then === 'refuse') return
-  if (typeof then?.ask !== 'object') {
-    throw invalid(`${where}: say 'run', 'refuse' or { ask: { … } }, not ${shown(then)}`)
+function checkAction(where: string, action: RiskRule['do']): void {
+  if (action === 'run' || action === 'refuse') return
+  if (typeof action?.ask !== 'object') {
+    throw invalid(`${where}: say 'run', 'refuse' or { ask: { … } }, not ${shown(action)}`)
   }
-  readAnswer(where, then)
+  readAnswer(where, action)
 }
 
 function invalid(what: string): CounterfoilError {

@@ -2,6 +2,7 @@
 // expires. Pure functions over the run as it stands; the sweeper asks them under the row's lock, so
 // that one decision or one expiry wins, and any of several sweepers may do it.
 import { decided } from './decide.ts'
+import { noticeAbout } from './notice.ts'
 import type { ApprovalBody, Decision, Event, Item, Notice, Run, WaitingFor } from './records.ts'
 import { eventOf } from './records.ts'
 
@@ -134,18 +135,4 @@ function expired(
   }
   const changes = decided(run, item, said, made)
   return { ...changes, events: [...events, ...changes.events], notices }
-}
-
-/** The same id for the same thing: whoever writes it again says nothing new. */
-export function noticeAbout(
-  item: Item,
-  kind: Notice['kind'],
-  at: number,
-  round: string,
-  data: Record<string, unknown> = {},
-): Notice {
-  const { namespace, runId, itemId, title, queue } = item
-  const noticeId = `${itemId}/${kind}/${round}`
-  const dataJson = JSON.stringify({ title, queue, kind: item.kind, reason: item.reason, ...data })
-  return { namespace, runId, noticeId, kind, itemId, at, dataJson }
 }

@@ -4,6 +4,7 @@
 import { authorFault } from './author.ts'
 import { canonical, sha256, wellFormed } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
+import { noticeOfFailure } from './notice.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -16,6 +17,7 @@ import {
   type Item,
   isAsked,
   keyOf,
+  type Notice,
   type Outcome,
   type Remark,
   type Run,
@@ -64,6 +66,7 @@ export interface DecideChanges {
   items: Item[]
   decisions: Decision[]
   events: Event[]
+  notices?: Notice[]
   run?: {
     arrive: true
     state?: 'pending' | 'failed'
@@ -387,6 +390,7 @@ function changesOf(
     errorJson: JSON.stringify(failure),
   }
   changes.events.push(moved(run, at, 'failed', failure.message))
+  changes.notices = [noticeOfFailure(run, JSON.stringify(failure), at, decision.decisionId)]
   for (const other of now.items) {
     if (other.state !== 'open' || other.itemId === item.itemId) continue
     const version = other.version + 1

@@ -1,4 +1,4 @@
-// Requests to the server that serves this page, each with an end: an answer, a problem or a timeout.
+// Requests to the server that serves this page, each with an end: an answer, a problem, a timeout.
 import { signal } from '@preact/signals'
 import { deadline, randomId } from './clock.ts'
 import { param } from './route.tsx'

@@ -91,14 +91,20 @@ export interface Version {
   readonly live: number
   readonly ended: number
   readonly states: Readonly<Record<string, number>>
+  /** This server's own programs have it. */
+  readonly carried: boolean
 }
 
 export interface ToolRow {
-  readonly name: string
+  readonly tool_name: string
   readonly graph: string
   readonly replay_class: string
-  readonly key_ttl_ms: number | string | null
-  /** null: the program that has the tool is not this one. */
-  readonly probe: boolean | null
+  readonly key_ttl_ms: number | null
+  readonly key_for_ever: boolean
+  readonly has_probe: boolean
+  readonly quiet_ms: number
+  readonly outlives: boolean
+  readonly blast_radius: string | null
+  /** What happens to a call that was under way when its worker died. */
   readonly recovery: string
 }

@@ -111,7 +111,10 @@ function isComplete(item: ItemPageData, outcome: Outcome, said: Said): boolean {
 
 function needsSure(item: ItemPageData, outcome: Outcome): string | null {
   if (lockOf(item, outcome) !== null) {
-    return 'I made sure that every attempt is over and nothing can still arrive. This is kept on record under my name.'
+    return (
+      'I made sure that every attempt is over and nothing can still arrive. This is kept on ' +
+      'record under my name.'
+    )
   }
   const from = item.did_not_happen?.from ?? null
   if (outcome !== 'did_not_happen' || from === null || parseMs(from) > now.value) return null

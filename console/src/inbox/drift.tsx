@@ -16,8 +16,8 @@ export function Drift({ item }: { item: ItemPageData }) {
     <Section title={waits ? 'Two inputs, side by side' : 'Records that nothing has claimed'}>
       <p>
         {waits
-          ? 'On the resume the node asks for a call that has no record, while these records of the ' +
-            'same visit stay unclaimed. Nothing was sent.'
+          ? 'On the resume the node asks for a call that has no record, while these records of ' +
+            'the same visit stay unclaimed. Nothing was sent.'
           : 'The node has ended, and these records of its visit belong to no call that it made.'}
       </p>
       {item.unmatched.map((record) => (

@@ -13,5 +13,6 @@ export function lockOf(item: ItemPageData, outcome: Outcome): string | null {
   }
   const from = parseMs(quiet.from)
   if (from <= now.value) return null
-  return `Locked for ${duration(from - now.value, true)}, until ${clockTime(from)}: what was sent may still arrive.`
+  const still = duration(from - now.value, true)
+  return `Locked for ${still}, until ${clockTime(from)}: what was sent may still arrive.`
 }

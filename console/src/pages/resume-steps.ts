@@ -21,8 +21,8 @@ export const steps: readonly { readonly asks: string; readonly tells: string }[]
   {
     asks: '4. How did it end?',
     tells:
-      'A receipt is returned and nothing is dispatched. A certain failure is thrown again. What is ' +
-      'before a person stays there.',
+      'A receipt is returned and nothing is dispatched. A certain failure is thrown again. What ' +
+      'is before a person stays there.',
   },
   {
     asks: '5. Can it be known whether it happened?',

@@ -29,24 +29,26 @@ export function ToolsPage() {
 }
 
 function keyOf(tool: ToolRow): string {
-  return `${tool.graph}/${tool.name}`
+  return `${tool.graph}/${tool.tool_name}`
 }
 
-function keyText({ key_ttl_ms: ttl, replay_class: kind }: ToolRow) {
-  if (kind !== 'idempotent_with_key') return <span class="dim">none</span>
-  return typeof ttl === 'number' ? `remembered for ${duration(ttl)}` : 'remembered for ever'
+function keyText({ key_ttl_ms: ttl, key_for_ever: forEver }: ToolRow) {
+  if (forEver) return 'remembered for ever'
+  return ttl === null ? <span class="dim">none</span> : `remembered for ${duration(ttl)}`
 }
 
 const columns: readonly Column<ToolRow>[] = [
-  { head: 'Tool', class: 'main', cell: (tool) => <code class="title">{tool.name}</code> },
+  { head: 'Tool', class: 'main', cell: (tool) => <code class="title">{tool.tool_name}</code> },
   { head: 'Class', cell: (tool) => <Badge word={tool.replay_class} /> },
   { head: 'Key', cell: keyText },
-  { head: 'Probe', cell: (tool) => probeText(tool.probe) },
+  { head: 'Probe', cell: (tool) => (tool.has_probe ? 'yes' : <span class="dim">none</span>) },
   { head: 'If the worker dies', cell: (tool) => tool.recovery },
+  { head: 'Quiet time', cell: (tool) => quietText(tool) },
+  { head: 'Reaches', cell: (tool) => tool.blast_radius ?? <span class="dim">not said</span> },
   { head: 'Graph', cell: (tool) => tool.graph },
 ]
 
-function probeText(probe: boolean | null): string {
-  if (probe === null) return 'not known here'
-  return probe ? 'yes' : 'none'
+function quietText(tool: ToolRow) {
+  if (tool.replay_class === 'pure') return <span class="dim">none</span>
+  return `${duration(tool.quiet_ms)}${tool.outlives ? ', outlives its worker' : ''}`
 }

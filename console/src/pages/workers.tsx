@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks'
 import { api, isAdmin, type Problem } from '../api.ts'
 import { asProblem, useResource } from '../resource.ts'
-import { Link } from '../route.tsx'
+import { Link, param } from '../route.tsx'
 import { say } from '../say.tsx'
-import { Badge, Empty, Failure, Loaded } from '../ui/parts.tsx'
+import { Badge, Empty, Failure, Filter, Loaded } from '../ui/parts.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Page, Worker } from '../wire.ts'
@@ -12,14 +12,19 @@ import type { Page, Worker } from '../wire.ts'
 const runsMax = 5
 
 export function WorkersPage() {
-  const workers = useResource<Page<Worker>>('/v1/workers')
+  const workers = useResource<Page<Worker>>(
+    param('all') === 'true' ? '/v1/workers?all=true' : '/v1/workers',
+  )
   return (
     <>
       <h1>Workers</h1>
+      <div class="filters">
+        <Filter label="Show" name="all" all="at work" options={[['true', 'ended ones too']]} />
+      </div>
       <Loaded from={workers}>
         {(page) =>
           page.items.length === 0 ? (
-            <Empty title="No worker has been seen." command="counterfoil worker agent.mjs">
+            <Empty title="No worker is at work." command="counterfoil worker agent.mjs">
               <p>Runs wait until a worker that carries their version takes them. Start one:</p>
             </Empty>
           ) : (

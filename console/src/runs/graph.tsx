@@ -1,5 +1,5 @@
-// The graph of a run, with the path that was taken. Nodes are functions: an edge is known once a run
-// has gone along it.
+// The graph of a run, with the path that was taken. Nodes are functions: an edge is known once a
+// run has gone along it.
 import dagre from '@dagrejs/dagre'
 import { useMemo } from 'preact/hooks'
 import { useResource } from '../resource.ts'

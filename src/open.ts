@@ -1,4 +1,5 @@
 // Composes a Counterfoil from a store URL and the graphs it shall carry.
+import { readFileSync } from 'node:fs'
 import { openFiles } from './blob/files.ts'
 import { withBlobs } from './blob/with-blobs.ts'
 import { Callbacks } from './client/callbacks.ts'
@@ -16,9 +17,12 @@ import type { Graph } from './model/graph.ts'
 import * as limits from './model/limits.ts'
 import type { RiskPolicy } from './model/risk.ts'
 import { isName } from './model/tool.ts'
+import type { CounterfoilServer, ServerOptions } from './server/server.ts'
 import { openMemory } from './store/memory/index.ts'
+import { withNotices } from './store/notices.ts'
 import { checkRetention } from './store/retention.ts'
 import type { Retention, Store } from './store/store.ts'
+import { assertedDeath } from './worker/asserted.ts'
 import { declareDead } from './worker/liveness.ts'
 import { machineOf } from './worker/machine.ts'
 import { checkScopeIds, type ScopeIds } from './worker/scope-run.ts'
@@ -57,13 +61,15 @@ export interface Counterfoil {
   start<In, Out>(
     graph: Graph<In, Out>,
     input: In,
-    options?: { runId?: string },
+    options?: { runId?: string; by?: string },
   ): Promise<RunHandle<Out>>
   /** A handle by id, in any process. */
   run<Out = unknown>(runId: string): RunHandle<Out>
   /** One visit of a foreign runtime: its calls pass the same gate and ledger. Close it. */
   scope(ids: ScopeIds): Promise<Scope>
   worker(options?: WorkerOptions): Worker
+  /** An HTTP server with the API and the console; listens when the promise resolves. */
+  server(options?: ServerOptions): Promise<CounterfoilServer>
   /** Stops this object's workers, closes its scopes, then the store. */
   close(): Promise<void>
 }
@@ -84,6 +90,10 @@ export async function open(options: OpenOptions): Promise<Counterfoil> {
 
 /** Opens the store that a URL names; its driver is loaded only then. */
 export async function openStore(options: OpenOptions, clock: Clock): Promise<Store> {
+  return withNotices(await openBare(options, clock))
+}
+
+async function openBare(options: OpenOptions, clock: Clock): Promise<Store> {
   const { store: url, blobDir } = options
   const key = options.key ?? process.env['COUNTERFOIL_KEY']
   const keyed = key === undefined ? {} : { key }
@@ -142,6 +152,7 @@ function compose(
   const namespace = options.namespace ?? 'default'
   const retention = retentionOf(options)
   const workers = new Set<Worker>()
+  const servers = new Set<CounterfoilServer>()
   const onError = (error: unknown) => warn(String(error), error)
   const engine = createEngine(store, clock, graphs, options, warn)
   const checkWorkers = () => declareDead(store, { workerId: null, ...machineOf(store) })
@@ -151,13 +162,14 @@ function compose(
     store,
     inbox: new Inbox(client),
     callbacks: new Callbacks(client),
-    start: async (graph, input, { runId = timeId(clock, 'run') } = {}) => {
+    start: async (graph, input, { runId = timeId(clock, 'run'), by } = {}) => {
       if (graph === undefined || graphs.get(graph?.id) !== (graph as Graph)) {
         const known = [...graphs.keys()].join(', ') || 'none'
         const message = `graph ${String(graph?.id)} was not given to open(); it has: ${known}`
         throw new CounterfoilError('GRAPH_UNKNOWN', message)
       }
-      const run = await startRun(store, clock, graph as Graph, input, { namespace, runId })
+      const who = { namespace, runId, ...(by === undefined ? {} : { by }) }
+      const run = await startRun(store, clock, graph as Graph, input, who)
       return new RunHandle(client, run.runId)
     },
     run: (runId) => new RunHandle(client, runId),
@@ -168,12 +180,38 @@ function compose(
       workers.add(worker)
       return worker
     },
+    server: async (serverOptions = {}) => {
+      const { CounterfoilServer } = await import('./server/server.ts')
+      const figures = () => ({
+        workers: [...workers].map((worker) => worker.stats()),
+        commits: engine.committer.counts,
+      })
+      const proofOf = (workerId: string, said: string) => statedDeath(store, workerId, said)
+      const parts = { ...client, figures, proofOf, version: packageVersion() }
+      const onServerError = (error: unknown, requestId: string) =>
+        warn(`request ${requestId} failed: ${String(error)}`, error)
+      const server = new CounterfoilServer(parts, { onError: onServerError, ...serverOptions })
+      servers.add(server)
+      await server.start()
+      return server
+    },
     close: async () => {
+      await Promise.all([...servers].map((server) => server.close()))
       await Promise.all([...workers].map((worker) => worker.stop()))
       await scopes.end()
       await store.close()
     },
   }
+}
+
+async function statedDeath(store: Store, workerId: string, said: string): Promise<string> {
+  const row = (await store.workers()).find((one) => one.workerId === workerId)
+  return row ? assertedDeath(store, row, said) : said
+}
+
+export function packageVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
 
 function createEngine(

@@ -18,6 +18,9 @@ import type {
   WaitingFor,
 } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
+import type { DocumentStore } from './documents.ts'
+
+export type * from './documents.ts'
 
 /**
  * One run's changes. Rows are put whole: inserted, or replacing an earlier form of themselves that
@@ -258,6 +261,29 @@ export interface Backlog {
   readonly overdueItems: number
 }
 
+/** What was lately done in a namespace, for metrics. Where there is much of it, the newest part. */
+export interface Recent {
+  readonly calls: readonly {
+    readonly replayClass: CallRecord['replayClass']
+    readonly status: CallRecord['status']
+    readonly count: number
+  }[]
+  /** Attempts of these calls, and those of them that were not the first of their call. */
+  readonly dispatched: number
+  readonly repeated: number
+  /** From the intent of an unsafe call to its receipt, of each. */
+  readonly unsafeMs: readonly number[]
+  /** How long items waited for people, of each. */
+  readonly waits: readonly { readonly kind: Item['kind']; readonly ms: number }[]
+  /** Runs that ended; `resumed`: more than one claim was needed. */
+  readonly ended: readonly {
+    readonly state: RunState
+    readonly resumed: boolean
+    readonly count: number
+  }[]
+  readonly usage: { readonly tokensIn: number; readonly tokensOut: number; readonly usd: number }
+}
+
 /** The result of a pure tool that runs share (B10). */
 export interface ShareKey {
   readonly namespace: string
@@ -275,32 +301,6 @@ export type ShareAnswer =
   | { readonly do: 'use'; readonly shared: Shared }
   | { readonly do: 'make' | 'wait' }
 
-/** A small row of the server's own: a token, a session, an answer that was given. */
-export interface Document {
-  readonly kind: string
-  readonly namespace: string
-  readonly id: string
-  readonly version: number
-  readonly bodyJson: string
-  /** When somebody has to look at it. */
-  readonly dueAt: number | null
-  /** From then on it is as if it were not there. */
-  readonly expiresAt: number | null
-  readonly createdAt: number
-  readonly updatedAt: number
-}
-
-export type NewDocument = Pick<
-  Document,
-  'kind' | 'namespace' | 'id' | 'bodyJson' | 'dueAt' | 'expiresAt'
->
-
-/** With `dueBefore`: those that are due, the longest first, in one page. */
-export interface DocumentFilter extends Partial<ListRequest> {
-  readonly kind: string
-  readonly dueBefore?: number
-}
-
 /** What a thread of its own needs to renew a lease while this one is blocked. */
 export interface Renewal {
   /** The URL of a module that exports `openRenewer(data)`, which gives a `Renewer`. */
@@ -313,7 +313,7 @@ export interface Renewer {
   close(): Promise<void>
 }
 
-export interface Store {
+export interface Store extends DocumentStore {
   readonly url: string
   /** The time that rows are written with: this machine's, or that of a server all share. */
   readonly clock: Clock
@@ -378,6 +378,7 @@ export interface Store {
   getSignal(ref: RunRef, signalId: string): Promise<Signal | null>
   listVersions(namespace: string): Promise<VersionRow[]>
   backlog(): Promise<Backlog>
+  recent(namespace: string, since: number): Promise<Recent>
   takeShare(key: ShareKey, workerId: string, makeMs: number): Promise<ShareAnswer>
   /** `shared`: usable for `shareMs` from now; null gives the right to make it back. */
   putShare(key: ShareKey, workerId: string, shared: Shared | null, shareMs: number): Promise<void>
@@ -410,20 +411,6 @@ export interface Store {
   loadCheckpoints(ref: RunRef, generation: number, visit: number): Promise<Checkpoint[]>
   listDecisions(ref: RunRef): Promise<Sealed<Decision>[]>
   listEvents(ref: RunRef, page: EventsRequest): Promise<Page<PlacedEvent>>
-
-  getDocument(kind: string, namespace: string, id: string): Promise<Document | null>
-  /**
-   * Compare and set; the new version is one more. `ifVersion` null: only if there is none; one that
-   * has expired counts as none.
-   */
-  putDocument(document: NewDocument, ifVersion: number | null): Promise<boolean>
-  /** False if there is none, or none of this version. */
-  deleteDocument(kind: string, namespace: string, id: string, ifVersion?: number): Promise<boolean>
-  listDocuments(filter: DocumentFilter): Promise<Page<Document>>
-  /** Notices that nobody has taken, or whose taker let `leaseMs` pass; the oldest first. */
-  takeNotices(workerId: string, countMax: number, leaseMs: number): Promise<Notice[]>
-  /** All that had to be done about it is done, or on record elsewhere. */
-  endNotice(namespace: string, noticeId: string): Promise<void>
 
   /** Null, or why no live run is worked on until a person adopts the store (I12). */
   moved(): Promise<string | null>

@@ -1,19 +1,21 @@
 // The server's own small rows, and what people outside must be told.
+import { randomHex } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
 import type { Notice } from '../../model/records.ts'
-import type { Document, DocumentFilter, NewDocument, Page, Store } from '../store.ts'
+import { createSealer } from '../seal.ts'
+import type { Document, DocumentFilter, DocumentStore, NewDocument, Page } from '../store.ts'
 import type { Data } from './data.ts'
 import { paged } from './read.ts'
 
 const keyOf = (kind: string, namespace: string, id: string) => JSON.stringify([kind, namespace, id])
 const noticeKey = (namespace: string, noticeId: string) => JSON.stringify([namespace, noticeId])
 
-type Documents =
-  | ('getDocument' | 'putDocument' | 'deleteDocument' | 'listDocuments')
-  | ('takeNotices' | 'endNotice')
-
-export function documents(data: Data): Pick<Store, Documents> {
+export function documents(data: Data): DocumentStore {
+  // Nothing here outlives the process, so its key need not.
+  const sealer = createSealer([{ id: 'memory', secret: Buffer.from(randomHex(32), 'hex') }])
   return {
+    conceal: (text) => sealer.conceal(text),
+    reveal: (concealed) => sealer.reveal(concealed),
     getDocument: async (kind, namespace, id) => find(data, keyOf(kind, namespace, id)),
     putDocument: async (document, ifVersion) => put(data, document, ifVersion),
     deleteDocument: async (kind, namespace, id, ifVersion) => {

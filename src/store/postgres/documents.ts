@@ -1,16 +1,14 @@
 // The server's own small rows, and what people outside must be told; the rules are 009_server.sql.
 import * as limits from '../../model/limits.ts'
-import type { Document, DocumentFilter, Page, Store } from '../store.ts'
+import type { Document, DocumentFilter, DocumentStore, Page } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { conditions, selectPage } from './list.ts'
 import * as tables from './tables.ts'
 
-type Documents =
-  | ('getDocument' | 'putDocument' | 'deleteDocument' | 'listDocuments')
-  | ('takeNotices' | 'endNotice')
-
-export function documents(c: Connection): Pick<Store, Documents> {
+export function documents(c: Connection): DocumentStore {
   return {
+    conceal: (text) => c.keys.sealer.conceal(text),
+    reveal: (concealed) => c.keys.sealer.reveal(concealed),
     getDocument: async (kind, namespace, id) => {
       const [row] = await c.query(
         `select ${tables.documents.columns} from ${c.schema}.documents

@@ -1,15 +1,11 @@
 // The server's own small rows, and what people outside must be told.
 import * as limits from '../../model/limits.ts'
 import type { Notice } from '../../model/records.ts'
-import type { Document, DocumentFilter, NewDocument, Page, Store } from '../store.ts'
+import type { Document, DocumentFilter, DocumentStore, NewDocument, Page } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { page } from './list.ts'
 import type { SqlValue } from './tables.ts'
 import * as tables from './tables.ts'
-
-type Documents =
-  | ('getDocument' | 'putDocument' | 'deleteDocument' | 'listDocuments')
-  | ('takeNotices' | 'endNotice')
 
 const ofKey = 'kind = ? and namespace = ? and document_id = ?'
 const isAlive = '(expires_at is null or expires_at > ?)'
@@ -17,8 +13,10 @@ const alive = `select ${tables.documents.columns} from documents where ${ofKey} 
 const drop = `delete from documents where ${ofKey} and ${isAlive} and version = ifnull(?, version)`
 const endNotice = 'delete from notices where namespace = ? and notice_id = ?'
 
-export function documents(c: Connection): Pick<Store, Documents> {
+export function documents(c: Connection): DocumentStore {
   return {
+    conceal: (text) => c.sealer.conceal(text),
+    reveal: (concealed) => c.sealer.reveal(concealed),
     getDocument: async (kind, namespace, id) => {
       const row = c.plain(() => c.sql(alive).get(kind, namespace, id, c.clock.now()))
       return row === undefined ? null : tables.documents.decode(row)

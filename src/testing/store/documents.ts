@@ -30,6 +30,18 @@ export function documentConcern(bench: Bench): void {
 }
 
 function versions({ on, expect }: Bench): void {
+  on('M2 what is concealed can be read again by this store, and by nobody else', async (s) => {
+    const { store } = s
+    const hidden = store.conceal('whsec_very secret')
+    expect(hidden.includes('very')).toBe(false)
+    expect(store.conceal('whsec_very secret') === hidden).toBe(false)
+    expect(store.reveal(hidden)).toBe('whsec_very secret')
+    const last = hidden.at(-6) === 'A' ? 'B' : 'A'
+    for (const altered of [`${hidden.slice(0, -6)}${last}${hidden.slice(-5)}`, 'k:AAAA', '', ':']) {
+      expect(store.reveal(altered)).toBe(null)
+    }
+  })
+
   on('M2 a document is put, read, changed by its version, and deleted', async (s) => {
     expect(await find(s)).toBe(null)
     expect(await s.store.putDocument(document(), null)).toBe(true)

@@ -55,7 +55,8 @@ const portMax = 65_535
 
 async function serve(cli: Cli, files: readonly string[], options: Options): Promise<void> {
   const { host = '127.0.0.1', publicUrl, insecureHttp = false } = options
-  const port = wholeNumber('--port', options.port ?? '7070', portMax)
+  const wanted = options.port ?? '7070'
+  const port = wanted === '0' ? 0 : wholeNumber('--port', wanted, portMax)
   const concurrency = wholeNumber('--concurrency', options.concurrency ?? '10')
   const graphs = (await Promise.all(files.map(loadGraphs))).flat()
   const end = asked()

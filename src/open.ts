@@ -19,7 +19,6 @@ import type { RiskPolicy } from './model/risk.ts'
 import { isName } from './model/tool.ts'
 import type { CounterfoilServer, ServerOptions } from './server/server.ts'
 import { openMemory } from './store/memory/index.ts'
-import { withNotices } from './store/notices.ts'
 import { checkRetention } from './store/retention.ts'
 import type { Retention, Store } from './store/store.ts'
 import { assertedDeath } from './worker/asserted.ts'
@@ -90,10 +89,6 @@ export async function open(options: OpenOptions): Promise<Counterfoil> {
 
 /** Opens the store that a URL names; its driver is loaded only then. */
 export async function openStore(options: OpenOptions, clock: Clock): Promise<Store> {
-  return withNotices(await openBare(options, clock))
-}
-
-async function openBare(options: OpenOptions, clock: Clock): Promise<Store> {
   const { store: url, blobDir } = options
   const key = options.key ?? process.env['COUNTERFOIL_KEY']
   const keyed = key === undefined ? {} : { key }

@@ -112,3 +112,6 @@ export const retentionFloorMs = 14 * dayMs
 
 /** How long a notice waits for somebody who tells people of it: older news is no news. */
 export const noticeKeepMs = 7 * dayMs
+
+/** Rows that metrics look at, the newest first: a look must not grow with the ledger. */
+export const recentRowsMax = 20_000

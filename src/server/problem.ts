@@ -3,11 +3,11 @@ import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 
 const statuses: Readonly<Record<number, readonly string[]>> = {
   400: ['REQUEST_INVALID', 'JSON_INVALID', 'CURSOR_INVALID'],
-  401: ['UNAUTHENTICATED', 'TICKET_USED', 'SIGNATURE_INVALID'],
+  401: ['UNAUTHENTICATED'],
   403: ['ROLE_FORBIDDEN', 'NAMESPACE_FORBIDDEN', 'CSRF_INVALID', 'DECISION_FORBIDDEN'],
   404: [
     ...['RUN_NOT_FOUND', 'ITEM_NOT_FOUND', 'CHECKPOINT_NOT_FOUND', 'WORKER_NOT_FOUND'],
-    ...['TOKEN_NOT_FOUND', 'ROUTE_NOT_FOUND', 'CALLBACK_UNKNOWN', 'GRAPH_NOT_FOUND'],
+    ...['TOKEN_NOT_FOUND', 'ROUTE_NOT_FOUND', 'CALLBACK_UNKNOWN'],
   ],
   405: ['METHOD_NOT_ALLOWED'],
   409: [

@@ -14,6 +14,7 @@ import { listConcern } from './store/list.ts'
 import { loadConcern } from './store/load.ts'
 import { lookupConcern } from './store/lookup.ts'
 import { notifyConcern } from './store/notify.ts'
+import { recentConcern } from './store/recent.ts'
 import { retentionConcern } from './store/retention.ts'
 import { shareConcern } from './store/shares.ts'
 import { signalConcern } from './store/signals.ts'
@@ -37,6 +38,7 @@ export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): v
     retentionConcern(bench)
     shareConcern(bench)
     documentConcern(bench)
+    recentConcern(bench)
     immutabilityConcern(bench)
     listConcern(bench)
     lookupConcern(bench)

@@ -20,6 +20,7 @@ import {
   paged,
   sealed,
 } from './read.ts'
+import { recent } from './recent.ts'
 import { retain } from './retention.ts'
 import { putShare, takeShare } from './shares.ts'
 import { apply, commitOne } from './write.ts'
@@ -123,7 +124,9 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
   }
 }
 
-type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+type Sweeps =
+  | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
+  | ('recent' | 'takeShare' | 'putShare')
 
 function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
   return {
@@ -134,6 +137,7 @@ function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
     listOverdue: async (countMax) => listOverdue(data, countMax),
     retain: async (keep, countMax) => retain(data, keep, countMax),
     backlog: async () => backlog(data),
+    recent: async (namespace, since) => recent(data, namespace, since),
     takeShare: async (key, workerId, makeMs) => takeShare(data, key, workerId, makeMs),
     putShare: async (key, workerId, shared, shareMs) =>
       putShare(data, key, workerId, shared, shareMs),

@@ -11,6 +11,7 @@ import { Listener } from './listen.ts'
 import * as lookup from './lookup.ts'
 import { openConnection, type PostgresOptions } from './open.ts'
 import { load, selectChain, selectRun } from './read.ts'
+import { recent } from './recent.ts'
 import * as sweep from './sweep.ts'
 
 export type { Query } from './connection.ts'
@@ -148,7 +149,9 @@ function lookups(c: Connection): Pick<Store, Lookups> {
   }
 }
 
-type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+type Sweeps =
+  | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
+  | ('recent' | 'takeShare' | 'putShare')
 
 function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
   return {
@@ -160,6 +163,7 @@ function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
     listOverdue: (countMax) => sweep.listOverdue(c, countMax),
     retain: (keep, countMax) => sweep.retain(c, keep, countMax),
     backlog: () => sweep.backlog(c),
+    recent: (namespace, since) => recent(c, namespace, since),
     takeShare: (key, workerId, makeMs) => sweep.takeShare(c, key, workerId, makeMs),
     putShare: (key, by, shared, shareMs) => sweep.putShare(c, key, by, shared, shareMs),
   }

@@ -14,6 +14,7 @@ import * as list from './list.ts'
 import * as lookup from './lookup.ts'
 import { openConnection, type SqliteOptions } from './open.ts'
 import { deathsOf, loadRows, selectChain, selectRun } from './read.ts'
+import { recent } from './recent.ts'
 import type { RenewerData } from './renewer.ts'
 import { createRetention } from './retention.ts'
 import { rotateKey } from './rotate.ts'
@@ -108,7 +109,9 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
   }
 }
 
-type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+type Sweeps =
+  | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
+  | ('recent' | 'takeShare' | 'putShare')
 
 function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
   return {
@@ -120,6 +123,7 @@ function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
     listOverdue: async (countMax) => c.plain(() => due.listOverdue(c, countMax)),
     retain: createRetention(c),
     backlog: async () => c.read(() => due.backlog(c)),
+    recent: async (namespace, since) => c.read(() => recent(c, namespace, since)),
     takeShare: async (key, workerId, makeMs) => takeShare(c, key, workerId, makeMs),
     putShare: async (key, workerId, shared, shareMs) => putShare(c, key, workerId, shared, shareMs),
   }

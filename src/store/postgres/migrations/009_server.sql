@@ -133,3 +133,6 @@ begin
     select o.id from notices o where o.at <= v_now - p_notice_ms
     limit p_count for update skip locked);
 end $$;
+
+-- Metrics look at the last hour. Blocks are enough to find it by, and cost next to nothing to keep.
+create index tool_call_results_lately on tool_call_results using brin (created_at);

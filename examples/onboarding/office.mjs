@@ -40,6 +40,11 @@ export function twice(effects) {
 }
 
 export class Office {
+  /**
+   * Told of each effect, before it is answered.
+   * @type {(effect: Effect) => void}
+   */
+  onEffect = () => {}
   #log
   #server = createServer((request, response) => void this.#serve(request, response))
 
@@ -104,7 +109,9 @@ export class Office {
     if (known) return known.result
     const number = effects.filter((one) => one.service === asked.service).length + 1
     const result = answer(asked.service, number, body)
-    append(this.#log, { ...asked, result })
+    const effect = { ...asked, result }
+    append(this.#log, effect)
+    this.onEffect(effect)
     return result
   }
 }

@@ -17,6 +17,7 @@ import { RunsPage } from './runs/list.tsx'
 import { RunPage } from './runs/run-page.tsx'
 import { Said, say } from './say.tsx'
 import { nextTheme, theme } from './theme.ts'
+import { Boundary } from './ui/boundary.tsx'
 import { Empty, Failure } from './ui/parts.tsx'
 
 const places: readonly (readonly [to: string, name: string])[] = [
@@ -69,7 +70,9 @@ function Frame() {
       </a>
       <Top />
       <main id="main" tabIndex={-1}>
-        <Page />
+        <Boundary key={path.value}>
+          <Page />
+        </Boundary>
       </main>
       <Foot />
       <Said />

@@ -68,7 +68,8 @@ function consoleFile(files: Map<string, File>, path: string, request: Request): 
   const file = files.get(path)
   if (file && path !== '/index.html') return fileOf(file, request, path.startsWith('/assets/'))
   // A page of the console: which one, its own script reads from the address.
-  if (/\.\w+$/.test(path) && path !== '/index.html') return null
+  // The ids of runs and items may have dots in them, so only what lies where files lie is one.
+  if (/^\/(?:assets\/.*|[^/]+\.\w+)$/.test(path) && path !== '/index.html') return null
   const index = files.get('/index.html')
   return index ? fileOf(index, request, false) : html(unbuilt)
 }

@@ -48,6 +48,13 @@ export function Bulk({ items }: { items: readonly ItemRow[] }) {
   )
 }
 
+interface Answer {
+  readonly items: readonly {
+    readonly item_id: string
+    readonly error?: { readonly code: string; readonly message: string }
+  }[]
+}
+
 function BulkForm(props: { items: readonly ItemRow[]; outcomes: readonly Outcome[] }) {
   const [reason, setReason] = useState('')
   const [problem, setProblem] = useState<Problem | null>(null)
@@ -55,9 +62,15 @@ function BulkForm(props: { items: readonly ItemRow[]; outcomes: readonly Outcome
     setProblem(null)
     const items = props.items.map(({ item_id, version }) => ({ item_id, version }))
     try {
-      await api('/v1/inbox/decisions', { method: 'POST', body: { items, outcome, reason } })
-      chosen.value = new Set()
-      say(`${plural(items.length, 'item')} decided: ${labels[outcome]}`)
+      const body = { items, outcome, reason }
+      const answer = await api<Answer>('/v1/inbox/decisions', { method: 'POST', body })
+      const refused = answer.items.filter((one) => one.error !== undefined)
+      // Those that were refused stay chosen: somebody has to look at each.
+      chosen.value = new Set(refused.map((one) => one.item_id))
+      const done = items.length - refused.length
+      const why = refused[0]?.error?.message
+      const rest = why === undefined ? '' : `; ${refused.length} not: ${why}`
+      say(`${plural(done, 'item')} decided: ${labels[outcome]}${rest}`)
     } catch (error) {
       setProblem(asProblem(error))
     }

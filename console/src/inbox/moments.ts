@@ -1,5 +1,5 @@
 // What happened to a call, from its attempts and the run's events, in order of time.
-import type { Tone } from '../ui/parts.tsx'
+import type { Tone } from '../tone.ts'
 import type { Event, ItemPageData } from '../wire.ts'
 import { spaced } from '../words.ts'
 

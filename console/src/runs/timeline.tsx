@@ -1,7 +1,8 @@
 // Visits and their calls in order, with what became of each.
 import { now } from '../clock.ts'
 import { useResource } from '../resource.ts'
-import { Badge, Loaded, Section, type Tone } from '../ui/parts.tsx'
+import type { Tone } from '../tone.ts'
+import { Badge, Loaded, Section } from '../ui/parts.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Entry, Event, Page, RunView } from '../wire.ts'
 import { duration, parseMs, plural } from '../words.ts'

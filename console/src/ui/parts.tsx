@@ -5,9 +5,8 @@ import type { Problem } from '../api.ts'
 import { later } from '../clock.ts'
 import type { Resource } from '../resource.ts'
 import { go, Link, param, withQuery } from '../route.tsx'
+import type { Tone } from '../tone.ts'
 import { spaced } from '../words.ts'
-
-export type Tone = 'plain' | 'good' | 'busy' | 'wait' | 'bad'
 
 const tones: Readonly<Record<string, Tone>> = {
   ...{ pending: 'plain', running: 'busy', waiting_tool: 'busy', waiting_human: 'wait' },

@@ -49,6 +49,8 @@ export interface ServerContext extends ServerParts {
   readonly publicUrl: () => string
   /** Whether people reach it by HTTPS only. */
   readonly tls: boolean
+  /** Whether the live demo runs behind it. */
+  readonly demo: boolean
   /** Aborted when the server closes: streams end then. */
   readonly closing: AbortSignal
   readonly streams: Streams
@@ -57,7 +59,7 @@ export interface ServerContext extends ServerParts {
 
 export function createContext(
   parts: ServerParts,
-  more: Pick<ServerContext, 'publicUrl' | 'tls' | 'closing'>,
+  more: Pick<ServerContext, 'publicUrl' | 'tls' | 'demo' | 'closing'>,
 ): ServerContext {
   const { store, clock, graphs, checkWorkers } = parts
   const clients = new Map<string, ClientContext>()

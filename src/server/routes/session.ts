@@ -14,15 +14,16 @@ const about = z.object({
   csrf: z.string().nullable(),
   version: z.string(),
   store: z.string(),
+  demo: z.boolean(),
 })
 
 function shown({ server, client }: Call, who: Call['who'], csrf: string | null) {
   const { name, role, namespace, claims } = who
-  const { version, store } = server
+  const { version, store, demo } = server
   const [kind = ''] = store.url.split(':')
   const where = namespace === '*' ? client.namespace : namespace
   const scope = { namespace: where, every_namespace: namespace === '*', claims }
-  return { name, role, ...scope, csrf, version, store: kind }
+  return { name, role, ...scope, csrf, version, store: kind, demo }
 }
 
 const show = route({

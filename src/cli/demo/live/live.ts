@@ -4,7 +4,7 @@ import { iso } from '../../../client/wire/iso.ts'
 import { open } from '../../../index.ts'
 import { Children } from '../children.ts'
 import type { Message } from '../message.ts'
-import { storeOf } from '../world.ts'
+import { readEffects, storeOf } from '../world.ts'
 import { loadAgents } from './agents.ts'
 import { EffectCount } from './count.ts'
 import { Driver } from './driver.ts'
@@ -41,6 +41,7 @@ export class Live {
     const cf = await open({ store: storeOf(folder), graphs: Object.values(agents) })
     const supervisor = new Supervisor(children, folder, env)
     const count = new EffectCount()
+    for (const effect of readEffects(folder)) count.add(effect)
     upstreams.onMessage = (message: Message) => {
       if (message.kind !== 'effect') return
       count.add(message.effect)

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pause, randomHex, systemClock } from '../../../clock.ts'
 import { type Effect, tellDemo } from '../message.ts'
-import { appendSynced, mailUrlFile, outboxOf, ownFolder } from '../world.ts'
+import { appendSynced, effectsOf, mailUrlFile, outboxOf, ownFolder } from '../world.ts'
 import { example } from './agents.ts'
 
 interface Office {
@@ -27,7 +27,7 @@ const folder = ownFolder()
 
 function tell(agent: Effect['agent'], service: string, run: string, what = service): void {
   const effect: Effect = { agent, service, run, what, at: systemClock.now() }
-  appendSynced(join(folder, 'effects.jsonl'), effect)
+  appendSynced(effectsOf(folder), effect)
   tellDemo({ kind: 'effect', effect })
 }
 

@@ -20,6 +20,7 @@ export interface CallFigure {
 export interface Figures {
   /** How many there are, by state. */
   readonly runs: Readonly<Record<string, number>>
+  /** Of the whole store: null for whoever may see one namespace only. */
   readonly backlog: {
     readonly pending: number
     readonly oldest_pending_ms: number
@@ -28,7 +29,7 @@ export interface Figures {
     readonly due_lag_ms: number
     readonly open_items: number
     readonly overdue_items: number
-  }
+  } | null
   readonly oldest_doubt_ms: number
   /** All below are of the last hour. */
   readonly calls: readonly CallFigure[]
@@ -37,12 +38,21 @@ export interface Figures {
   readonly unsafe_window: Spread
   readonly waits: Readonly<Record<string, Spread>>
   readonly ended: Readonly<Record<string, number>>
-  /** Of the runs that needed more than one claim and ended, how many completed; null without any. */
+  /** Of the runs that needed more than one claim and ended, the part that completed. */
   readonly resume_success_rate: number | null
   readonly usage: { readonly tokens_in: number; readonly tokens_out: number; readonly usd: number }
 }
 
-export async function readFigures(parts: ServerParts, namespace: string): Promise<Figures> {
+export interface Scope {
+  readonly namespace: string
+  /** Whether the figures may be those of all namespaces, where they are of the whole store. */
+  readonly wide: boolean
+}
+
+export async function readFigures(
+  parts: ServerParts,
+  { namespace, wide }: Scope,
+): Promise<Figures> {
   const { store } = parts
   const now = store.clock.now()
   const [versions, backlog, doubts, recent] = await Promise.all([
@@ -58,15 +68,17 @@ export async function readFigures(parts: ServerParts, namespace: string): Promis
   const age = (at: number | null | undefined) => (at ? Math.max(0, now - at) : 0)
   return {
     runs,
-    backlog: {
-      pending: backlog.pending,
-      oldest_pending_ms: age(backlog.oldestPendingAt),
-      orphans: backlog.orphans,
-      due: backlog.due,
-      due_lag_ms: backlog.dueLagMs,
-      open_items: backlog.openItems,
-      overdue_items: backlog.overdueItems,
-    },
+    backlog: wide
+      ? {
+          pending: backlog.pending,
+          oldest_pending_ms: age(backlog.oldestPendingAt),
+          orphans: backlog.orphans,
+          due: backlog.due,
+          due_lag_ms: backlog.dueLagMs,
+          open_items: backlog.openItems,
+          overdue_items: backlog.overdueItems,
+        }
+      : null,
     oldest_doubt_ms: age(doubts.items[0]?.createdAt),
     ...ofLastHour(recent),
   }

@@ -45,7 +45,8 @@ function blockOf(block: string): string {
   }
   if (/^([-*]|\d+\.) /.test(block)) {
     const items = block.split(/\n(?=(?:[-*]|\d+\.) )/)
-    return `<ul>${items.map((item) => `<li>${inline(item.replace(/^([-*]|\d+\.) /, ''))}</li>`).join('')}</ul>`
+    const lines = items.map((item) => inline(item.replace(/^([-*]|\d+\.) /, '')))
+    return `<ul>${lines.map((line) => `<li>${line}</li>`).join('')}</ul>`
   }
   return `<p>${inline(block)}</p>`
 }

@@ -1,6 +1,6 @@
 // Figures as Prometheus reads them. What each means is in docs/guides/server.md.
 import type { ServerContext, WorkerFigures } from './context.ts'
-import { type Figures, readFigures } from './figures.ts'
+import { type Figures, readFigures, type Scope } from './figures.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -11,9 +11,10 @@ interface Metric {
   readonly values: readonly (readonly [Labels, number])[]
 }
 
-export async function metricsText(server: ServerContext, namespace: string): Promise<string> {
-  const figures = await readFigures(server, namespace)
-  const metrics = [...ofStore(figures), ...ofHour(figures), ...ofProcess(server)]
+export async function metricsText(server: ServerContext, scope: Scope): Promise<string> {
+  const figures = await readFigures(server, scope)
+  const own = scope.wide ? ofProcess(server) : []
+  const metrics = [...ofRuns(figures), ...ofStore(figures), ...ofHour(figures), ...own]
   return metrics.map(textOf).join('')
 }
 
@@ -41,10 +42,17 @@ function counter(name: string, help: string, value: number): Metric {
 
 const seconds = (ms: number) => ms / 1_000
 
-function ofStore({ runs, backlog, oldest_doubt_ms: doubtMs }: Figures): Metric[] {
+function ofRuns({ runs, oldest_doubt_ms: doubtMs }: Figures): Metric[] {
   const values = Object.entries(runs).map(([state, count]) => [{ state }, count] as const)
   return [
     { name: 'runs', help: 'Runs by state.', type: 'gauge', values },
+    gauge('doubt_oldest_seconds', 'Age of the oldest open doubt.', seconds(doubtMs)),
+  ]
+}
+
+function ofStore({ backlog }: Figures): Metric[] {
+  if (backlog === null) return []
+  return [
     gauge('runs_pending', 'Runs that wait for a worker.', backlog.pending),
     gauge(
       'runs_pending_oldest_seconds',
@@ -56,7 +64,6 @@ function ofStore({ runs, backlog, oldest_doubt_ms: doubtMs }: Figures): Metric[]
     gauge('sweeper_lag_seconds', 'How late the first of them is.', seconds(backlog.due_lag_ms)),
     gauge('items_open', 'What waits for people.', backlog.open_items),
     gauge('items_overdue', 'Of these, past their SLA.', backlog.overdue_items),
-    gauge('doubt_oldest_seconds', 'Age of the oldest open doubt.', seconds(doubtMs)),
   ]
 }
 

@@ -46,7 +46,7 @@ export function statusFor(error: unknown): number {
   return error.code.startsWith('STORE_') ? 503 : 500
 }
 
-/** What is nobody's business outside is left out: of an error that we did not foresee, all of it. */
+/** Of an error that was not foreseen nothing is told outside. */
 export function problemJson(error: unknown, requestId: string) {
   const status = statusFor(error)
   const { code, message, retryable, details } =

@@ -17,8 +17,11 @@ const text = new TextEncoder()
 
 /** Line breaks would end a field: JSON has none outside of strings, and escapes those inside. */
 export function format({ id, event, data }: Sent): string {
-  const head = `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}`
-  return `${head}data: ${JSON.stringify(data)}\n\n`
+  const fields = { id, event, data: JSON.stringify(data) }
+  const lines = Object.entries(fields).map(([name, value]) =>
+    value === undefined ? '' : `${name}: ${value}\n`,
+  )
+  return `${lines.join('')}\n`
 }
 
 export class Streams {

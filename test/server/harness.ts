@@ -73,12 +73,15 @@ export interface Client {
 }
 
 export async function startServer(
-  options: { store?: string; worker?: boolean } & ServerOptions = {},
+  options: { store?: string; key?: string; worker?: boolean } & ServerOptions = {},
 ): Promise<Bench> {
-  const { store, worker = false, ...rest } = options
+  const { store, key, worker = false, ...rest } = options
   const dir = mkdtempSync(join(tmpdir(), 'cf-server-'))
   const url = store ?? `sqlite:${join(dir, 'runs.db')}`
-  const cf = await open({ store: url, graphs, onWarning: () => {} })
+  const cf = await open({
+    ...{ store: url, graphs, onWarning: () => {} },
+    ...(key === undefined ? {} : { key }),
+  })
   const server = await cf.server({ port: 0, ...rest })
   if (worker) await cf.worker({ concurrency: 5 }).start()
   onTestFinished(async () => {

@@ -1,10 +1,15 @@
 // What is asked about the server itself.
 import { z } from 'zod'
 import { CounterfoilError } from '../../model/errors.ts'
+import { everywhere } from '../auth.ts'
 import { metricsText } from '../metrics.ts'
-import { route } from '../route.ts'
+import { type Call, route } from '../route.ts'
 
 const tag = 'server'
+
+const scopeOf = ({ who, client }: Call) => {
+  return { namespace: client.namespace, wide: who.namespace === everywhere }
+}
 
 const health = route({
   ...{ method: 'GET', path: '/v1/health', role: 'none', tag },
@@ -27,9 +32,9 @@ const ready = route({
 const metrics = route({
   ...{ method: 'GET', path: '/v1/metrics', role: 'viewer', tag, type: 'text/plain' },
   summary: 'Figures as Prometheus reads them, of one namespace where they are of runs.',
-  handler: async ({ server, client }) => {
+  handler: async (call) => {
     const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
-    return new Response(await metricsText(server, client.namespace), { headers })
+    return new Response(await metricsText(call.server, scopeOf(call)), { headers })
   },
 })
 
@@ -41,9 +46,7 @@ const stats = route({
     totals: z.looseObject({}),
     minutes: z.array(z.looseObject({ at: z.string() })),
   }),
-  handler: async ({ server, client }) => ({
-    json: await server.samples.read(client.namespace),
-  }),
+  handler: async (call) => ({ json: await call.server.samples.read(scopeOf(call)) }),
 })
 
 export const metaRoutes = [health, ready, metrics, stats]

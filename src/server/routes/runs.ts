@@ -67,7 +67,7 @@ function newest(graphs: ReadonlyMap<string, Graph>, wanted: string): Graph {
     a.version.localeCompare(b.version, 'en', { numeric: true })
   const last = found.sort(numeric).at(-1)
   if (last) return last
-  const message = `this server carries no graph ${JSON.stringify(wanted)}; GET /v1/versions lists them`
+  const message = `this server carries no graph ${JSON.stringify(wanted)}; see GET /v1/versions`
   throw new CounterfoilError('GRAPH_UNKNOWN', message)
 }
 

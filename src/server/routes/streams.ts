@@ -39,18 +39,15 @@ const shown = 50
 /** What a look at runs and at the inbox would see differently, as short texts. */
 async function picture(store: Store, namespace: string) {
   const page = { namespace, newestFirst: true, countMax: shown }
-  const [runs, items, backlog] = await Promise.all([
+  const [runs, open, decided] = await Promise.all([
     store.listRuns(page),
     store.listItems({ ...page, state: 'open' }),
-    store.backlog(),
+    store.listItems({ ...page, state: 'decided' }),
   ])
-  const { openItems, overdueItems, dueLagMs: _, oldestPendingAt: __, ...rest } = backlog
+  const items = [...open.items, ...decided.items]
   return {
-    runs: JSON.stringify([rest, runs.items.map((row) => [row.runId, row.state, row.updatedAt])]),
-    inbox: JSON.stringify([
-      ...[openItems, overdueItems],
-      ...items.items.map((row) => [row.itemId, row.version, row.overdueAt]),
-    ]),
+    runs: JSON.stringify(runs.items.map((row) => [row.runId, row.state, row.updatedAt])),
+    inbox: JSON.stringify(items.map((row) => [row.itemId, row.version, row.overdueAt])),
   }
 }
 

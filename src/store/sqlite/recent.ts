@@ -5,8 +5,8 @@ import type { Recent } from '../store.ts'
 import type { Connection } from './connection.ts'
 
 const last = (table: string) =>
-  `from ${table} where rowid > (select ifnull(max(rowid), 0) - ${limits.recentRowsMax} from ${table})
-    and namespace = ?`
+  `from ${table} where namespace = ?
+    and rowid > (select ifnull(max(rowid), 0) - ${limits.recentRowsMax} from ${table})`
 
 const calls = `select replay_class, status, count(*) ${last('tool_call_results')}
   and created_at >= ? group by replay_class, status`

@@ -6,9 +6,11 @@ import { type App, createApp } from './app.ts'
 import { createContext, type ServerContext, type ServerParts } from './context.ts'
 import * as limits from './limits.ts'
 import { createPages } from './pages.ts'
+import { type DemoDesk, demoRoutes } from './routes/demo.ts'
 import { makeTicket } from './sessions.ts'
 import { table } from './table.ts'
 import { createToken, revokeToken } from './tokens.ts'
+import { Dispatcher, type DispatcherOptions } from './webhooks/dispatcher.ts'
 
 export interface ServerOptions {
   /** 0: any that is free. */
@@ -21,8 +23,12 @@ export interface ServerOptions {
   readonly publicUrl?: string
   /** Listen on a host that is not this machine without TLS before it: everybody can listen in. */
   readonly insecureHttp?: boolean
+  /** How outgoing webhooks are sent; `false` leaves that to others of the same store. */
+  readonly webhooks?: false | Partial<DispatcherOptions>
   /** Told of what was not foreseen. */
   readonly onError?: (error: unknown, requestId: string) => void
+  /** The live demo that it is the server of. */
+  readonly demo?: DemoDesk
 }
 
 const loopback = ['127.0.0.1', '::1', 'localhost']
@@ -33,6 +39,7 @@ export class CounterfoilServer {
   private readonly context: ServerContext
   private readonly closing = new AbortController()
   private readonly http: HttpServer
+  private readonly dispatcher: Dispatcher | null
   private own: { id: string; token: string } | null = null
   private address: { host: string; port: number } | null = null
   private ending: Promise<void> | null = null
@@ -47,11 +54,14 @@ export class CounterfoilServer {
     this.context = createContext(parts, {
       ...{ tls, closing: this.closing.signal },
       publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? this.url,
+      demo: options.demo !== undefined,
     })
     this.app = createApp(this.context, {
-      ...{ table, pages: createPages(), hosts: () => this.hosts() },
+      table: options.demo ? [...table, ...demoRoutes(options.demo)] : table,
+      ...{ pages: createPages(), hosts: () => this.hosts() },
       onError: options.onError ?? (() => {}),
     })
+    this.dispatcher = dispatcherOf(this.context, options)
     this.http = createAdaptorServer({
       fetch: (request: Request) => this.app.fetch(request),
       overrideGlobalObjects: false,
@@ -76,6 +86,7 @@ export class CounterfoilServer {
     if (found === null || typeof found === 'string') throw new Error('it listens on no port')
     this.address = { host, port: found.port }
     this.context.samples.start()
+    this.dispatcher?.start()
   }
 
   /** Where it listens. */
@@ -105,6 +116,7 @@ export class CounterfoilServer {
   private async end(): Promise<void> {
     this.closing.abort()
     this.context.samples.stop()
+    await this.dispatcher?.stop()
     const { store, clock } = this.context
     if (this.http.listening) {
       const closed = new Promise<void>((resolve) => this.http.close(() => resolve()))
@@ -136,6 +148,14 @@ export class CounterfoilServer {
     const own = names.flatMap((name) => [`${name}:${port}`, ...(port === 80 ? [name] : [])])
     return new Set([...own, ...(publicUrl === undefined ? [] : [new URL(publicUrl).host])])
   }
+}
+
+function dispatcherOf(context: ServerContext, options: ServerOptions): Dispatcher | null {
+  const { webhooks = {}, onError = () => {} } = options
+  if (webhooks === false) return null
+  const { store, clock, publicUrl } = context
+  const failed = (error: unknown) => onError(error, 'webhooks')
+  return new Dispatcher({ store, clock, publicUrl, onError: failed, ...webhooks })
 }
 
 function checkHost({ host, publicUrl, insecureHttp }: ServerOptions): void {

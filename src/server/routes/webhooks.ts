@@ -13,6 +13,7 @@ import * as source from '../webhooks/source.ts'
 import * as subscription from '../webhooks/subscription.ts'
 import { linkRoutes } from './links.ts'
 
+addStatus(401, 'SIGNATURE_INVALID')
 addStatus(403, 'SOURCE_FORBIDDEN')
 addStatus(404, 'WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND', 'SOURCE_NOT_FOUND')
 addStatus(409, 'WEBHOOK_REPLAYED', 'DELIVERY_BUSY', 'SOURCE_BUSY')

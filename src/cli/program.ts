@@ -17,6 +17,7 @@ import { addServe } from './commands/serve.ts'
 import { addStore } from './commands/store.ts'
 import { addToken } from './commands/token.ts'
 import { addVersions } from './commands/versions.ts'
+import { addWebhook } from './commands/webhook.ts'
 import { addWorker } from './commands/worker.ts'
 import { report } from './report.ts'
 
@@ -48,7 +49,8 @@ const commands = [
     addDecide,
   ],
   addCallback,
-  ...[addCheckpoint, addLedger, addWorker, addVersions, addStore, addToken, addCompletion],
+  ...[addCheckpoint, addLedger, addWorker, addVersions, addStore],
+  ...[addToken, addWebhook, addCompletion],
 ]
 
 export function createProgram({ json }: { json: boolean }): Command {

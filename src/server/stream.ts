@@ -60,6 +60,7 @@ function streamOf(
   const end = () => {
     if (over) return
     over = true
+    for (const signal of [gone, closing]) signal.removeEventListener('abort', end)
     stopListening()
     wake()
     ended()

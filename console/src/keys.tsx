@@ -61,7 +61,8 @@ function step(by: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>('[data-row]')]
   const at = rows.indexOf(rowNow() as HTMLElement)
   const next = rows[at === -1 ? (by > 0 ? 0 : rows.length - 1) : at + by]
-  next?.querySelector<HTMLElement>('a, button, input')?.focus()
+  const link = next?.querySelector<HTMLElement>('a, summary')
+  ;(link ?? next?.querySelector<HTMLElement>('button, input'))?.focus()
   next?.scrollIntoView({ block: 'nearest' })
 }
 

@@ -1,5 +1,5 @@
 // What operators do in the console, in a real browser against a real server and real workers.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { canBrowse } from './browser.ts'
 import { Stage } from './stage.ts'
 
@@ -8,6 +8,7 @@ describe.runIf(canBrowse)('the console', () => {
   beforeAll(async () => {
     stage = await Stage.open()
   }, 60_000)
+  afterEach(() => stage.dismiss())
   afterAll(() => stage?.close())
 
   test('M2 the printed address signs in without a step in between, and only once', async () => {
@@ -34,7 +35,7 @@ describe.runIf(canBrowse)('the console', () => {
   })
 
   test('E1, E8 an approval is edited against its schema, approved, and the run goes on', async () => {
-    const worker = await stage.worker()
+    await stage.worker()
     await stage.begin('desk', 'acme', 'order-acme')
     const page = await stage.signedIn('ana', 'operator')
     await page.getByRole('link', { name: 'Charge acme?' }).click()
@@ -55,8 +56,6 @@ describe.runIf(canBrowse)('the console', () => {
     expect(run).toMatchObject({ output: { amount: 20 } })
     const { items } = (await (await stage.api('/v1/runs/order-acme/decisions')).json()) as never
     expect(items).toMatchObject([{ outcome: 'edit', by: 'ana', reason: 'half of it will do' }])
-    worker.child.kill('SIGTERM')
-    expect(await worker.ended).toBe(0)
   })
 
   test('C2, E2, I5 a doubt of a killed worker: locked, decided, and the run ends live', async () => {
@@ -70,7 +69,7 @@ describe.runIf(canBrowse)('the console', () => {
     await page.goto(`${stage.url}/runs/order-bolt`)
     await page.getByText('running', { exact: true }).first().waitFor()
     // Nobody reloads this page: what happens from here on comes by itself.
-    const worker = await stage.worker()
+    await stage.worker()
     await page.getByText('waiting human', { exact: true }).first().waitFor()
     await page.getByRole('link', { name: /^item_/ }).click()
 
@@ -99,11 +98,10 @@ describe.runIf(canBrowse)('the console', () => {
     expect((await stage.api(`/v1/inbox/${approval}/decision`, yes)).status).toBe(201)
     await page.getByText('completed', { exact: true }).first().waitFor()
     expect(stage.sent().filter((to) => to === 'slow-bolt')).toHaveLength(1)
-    worker.child.kill('SIGTERM')
   })
 
   test('E2 of two people at once one wins, and the other is told', async () => {
-    const worker = await stage.worker()
+    await stage.worker()
     await stage.begin('desk', 'two', 'order-two')
     const item = await stage.itemOf('order-two')
     const pages = await Promise.all([
@@ -123,15 +121,14 @@ describe.runIf(canBrowse)('the console', () => {
     const codes = (await Promise.all(answers)).map((answer) => answer.status()).sort()
     expect(codes).toEqual([201, 409])
     for (const page of pages) await page.getByText('It is decided.').waitFor()
-    worker.child.kill('SIGTERM')
   })
 
   test('E8 many alike items are decided at once, from the keyboard alone', async () => {
-    const worker = await stage.worker()
-    for (const name of ['k1', 'k2', 'k3']) await stage.begin('desk', name, `order-${name}`)
+    await stage.worker()
+    for (const name of ['k1', 'k2', 'k3']) await stage.begin('desk', 'regular', `order-${name}`)
     for (const name of ['k1', 'k2', 'k3']) await stage.until(`order-${name}`, 'waiting_human')
     const page = await stage.signedIn('eve', 'operator')
-    await page.getByRole('link', { name: 'Charge k3?' }).waitFor()
+    await page.getByRole('link', { name: 'order-k3' }).waitFor()
     const { keyboard } = page
     await keyboard.press('?')
     await page.getByRole('dialog').waitFor()
@@ -150,11 +147,10 @@ describe.runIf(canBrowse)('the console', () => {
     for (const name of ['k1', 'k2', 'k3']) await stage.until(`order-${name}`, 'completed')
     await keyboard.press('g')
     await keyboard.press('r')
-    await page.getByRole('heading', { name: 'Runs' }).waitFor()
+    await page.getByRole('link', { name: 'order-k3' }).waitFor()
     await keyboard.press('j')
     await keyboard.press('Enter')
     await page.getByText('Graph and the path taken').waitFor()
-    worker.child.kill('SIGTERM')
   })
 
   test('D4 a run is paused, resumed and cancelled in the console', async () => {

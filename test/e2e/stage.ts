@@ -22,6 +22,7 @@ export type Role = 'viewer' | 'operator' | 'admin'
 export class Stage {
   private readonly folder = mkdtempSync(join(tmpdir(), 'counterfoil-e2e-'))
   private readonly children: ChildProcess[] = []
+  private readonly workers: Process[] = []
   private readonly store = `sqlite:${join(this.folder, 'runs.db')}`
   private readonly browser: Browser
   /** Errors and refusals that pages have reported. */
@@ -83,7 +84,17 @@ export class Stage {
         look()
       })
     await says('at work')
-    return { child, says, ended }
+    const worker = { child, says, ended }
+    this.workers.push(worker)
+    return worker
+  }
+
+  /** No worker is left. */
+  async dismiss(): Promise<void> {
+    for (const { child, ended } of this.workers.splice(0)) {
+      child.kill('SIGTERM')
+      await ended
+    }
   }
 
   async token(name: string, role: Role): Promise<string> {

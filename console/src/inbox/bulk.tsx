@@ -17,7 +17,8 @@ function outcomesFor({ kind, reason }: ItemRow): readonly Outcome[] {
 }
 
 function likeness(item: ItemRow): string {
-  return JSON.stringify([item.kind, item.reason, item.queue, item.call?.tool_name ?? null])
+  const { kind, reason, queue, title, quorum, call } = item
+  return JSON.stringify([kind, reason, queue, title, quorum, call?.tool_name ?? null])
 }
 
 export function Bulk({ items }: { items: readonly ItemRow[] }) {
@@ -32,7 +33,8 @@ export function Bulk({ items }: { items: readonly ItemRow[] }) {
         <BulkForm items={picked} outcomes={outcomesFor(first)} />
       ) : (
         <p>
-          They are not alike (kind, queue or tool), so one decision cannot be about all of them.
+          They are not alike (kind, queue, title or tool), so one decision cannot be about all of
+          them.
         </p>
       )}
       <button

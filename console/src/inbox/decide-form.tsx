@@ -35,7 +35,7 @@ export function DecideForm({ item, outcome, reload }: Props) {
   const [said, setSaid] = useState<Said>(() => firstSaid(item, outcome))
   const [problem, setProblem] = useState<Problem | null>(null)
   const [busy, setBusy] = useState(false)
-  const [key] = useState(randomId)
+  const [key, setKey] = useState(randomId)
   const change = (next: Partial<Said>) => setSaid({ ...said, ...next })
   const submit = async () => {
     setBusy(true)
@@ -44,7 +44,10 @@ export function DecideForm({ item, outcome, reload }: Props) {
       await send(item, outcome, said, key)
       say(`On record: ${labelOf(item, outcome)}`)
     } catch (error) {
-      setProblem(asProblem(error))
+      const found = asProblem(error)
+      setProblem(found)
+      // Answered with no: what is sent next is another wish. Without an answer it is the same one.
+      if (found.status > 0) setKey(randomId())
     }
     setBusy(false)
     reload()

@@ -1,7 +1,8 @@
 // Health: the figures that tell whether the promise is kept.
 import { useResource } from '../resource.ts'
-import { Badge, Loaded } from '../ui/parts.tsx'
+import { Badge, Loaded, Section } from '../ui/parts.tsx'
 import { Plot } from '../ui/plot.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 import { parseMs } from '../words.ts'
 import { type Figures, figureAt, type PlotSpec, plots } from './plots.ts'
 
@@ -20,6 +21,7 @@ export function HealthPage() {
         {(data) => (
           <>
             <Tiles totals={data.totals} />
+            <Calls totals={data.totals} />
             <div class="plots">
               {plots.map((spec) => (
                 <Panel key={spec.title} spec={spec} stats={data} />
@@ -46,6 +48,36 @@ function Tiles({ totals }: { totals: Figures }) {
   )
 }
 
+interface CallFigure {
+  readonly replay_class: string
+  readonly outcome: string
+  readonly count: number
+}
+
+const columns: readonly Column<CallFigure>[] = [
+  { head: 'Class', class: 'main', cell: (row) => <Badge word={row.replay_class} tone="plain" /> },
+  { head: 'Outcome', cell: (row) => <Badge word={row.outcome} /> },
+  { head: 'Calls', cell: (row) => row.count.toLocaleString() },
+]
+
+function Calls({ totals }: { totals: Figures }) {
+  const calls = (totals['calls'] ?? []) as readonly CallFigure[]
+  return (
+    <Section title="Calls by class and outcome, of the last hour">
+      {calls.length === 0 ? (
+        <p>No call was made.</p>
+      ) : (
+        <Table
+          label="Calls by class and outcome"
+          columns={columns}
+          rows={calls}
+          id={(row) => `${row.replay_class}/${row.outcome}`}
+        />
+      )}
+    </Section>
+  )
+}
+
 function Panel({ spec, stats }: { spec: PlotSpec; stats: Stats }) {
   const series = spec.series.map(([label, path]) => ({
     label,
@@ -62,7 +94,7 @@ function Panel({ spec, stats }: { spec: PlotSpec; stats: Stats }) {
       {measured ? (
         <Plot label={spec.title} times={times} series={series} text={spec.text} />
       ) : (
-        <p class="dim pad">Nothing was measured in the last hour.</p>
+        <p class="pad">{spec.absent ?? 'Nothing was measured in the last hour.'}</p>
       )}
     </section>
   )

@@ -4,6 +4,8 @@ import { duration } from '../words.ts'
 export interface PlotSpec {
   readonly title: string
   readonly tells: string
+  /** Why there may be nothing to show. */
+  readonly absent?: string
   readonly text: (value: number) => string
   readonly series: readonly (readonly [label: string, path: string])[]
 }
@@ -15,23 +17,26 @@ const ms = (value: number) => duration(Math.round(value))
 export const plots: readonly PlotSpec[] = [
   {
     title: 'Resume success',
-    tells: 'Of the runs that were taken over, how many went on without a person.',
+    tells: 'Of the runs that needed more than one claim and have ended, the part that completed.',
+    absent: 'No run that was resumed has ended in the last hour.',
     text: percent,
-    series: [['success', 'resumes.success_rate']],
+    series: [['success', 'resume_success_rate']],
   },
   {
     title: 'Duplicate calls',
     tells: 'The same intent dispatched more than once, by what probes and people report. It is 0.',
     text: percent,
-    series: [['duplicates', 'duplicates.rate']],
+    series: [['duplicates', 'duplicate_call_rate']],
   },
   {
     title: 'Time waiting for a person',
     tells: 'How long items were open before somebody decided.',
     text: ms,
     series: [
-      ['p50', 'waits.p50_ms'],
-      ['p95', 'waits.p95_ms'],
+      ['approvals p50', 'waits.approval.p50_ms'],
+      ['approvals p95', 'waits.approval.p95_ms'],
+      ['doubts p50', 'waits.doubt.p50_ms'],
+      ['doubts p95', 'waits.doubt.p95_ms'],
     ],
   },
   {
@@ -52,12 +57,14 @@ export const plots: readonly PlotSpec[] = [
   {
     title: 'Commit batches',
     tells: 'How many commits of different runs share a transaction.',
+    absent: 'Workers measure it, and this server is none: see their own metrics.',
     text: count,
     series: [['commits in a batch', 'commits.batch_mean']],
   },
   {
     title: 'What waits',
-    tells: 'Items before people, and runs before workers.',
+    tells: 'Items before people, and runs before workers, of the whole store.',
+    absent: 'Your token is for one namespace, and these figures are of all of them.',
     text: count,
     series: [
       ['open items', 'backlog.open_items'],

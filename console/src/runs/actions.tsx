@@ -92,7 +92,7 @@ interface Wish {
 function ActionForm({ run, action, close }: DialogProps) {
   const [wish, setWish] = useState<Wish>({ reason: '', name: '', data: {}, calls: {}, sure: false })
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [key] = useState(randomId)
+  const [key, setKey] = useState(randomId)
   const failed = useFailed(run, action)
   const change = (next: Partial<Wish>) => setWish({ ...wish, ...next })
   const submit = async () => {
@@ -102,7 +102,10 @@ function ActionForm({ run, action, close }: DialogProps) {
       say(`${names[action]}: asked for`)
       close()
     } catch (error) {
-      setProblem(asProblem(error))
+      const found = asProblem(error)
+      setProblem(found)
+      // Answered with no: what is sent next is another wish. Without an answer it is the same one.
+      if (found.status > 0) setKey(randomId())
     }
   }
   const ready = action === 'signal' ? wish.name.trim() !== '' : wish.reason.trim() !== ''

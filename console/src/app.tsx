@@ -5,6 +5,7 @@ import { ItemPage } from './inbox/item-page.tsx'
 import { InboxPage } from './inbox/list.tsx'
 import { Help, helping, onKey } from './keys.tsx'
 import { connection, listen } from './live.ts'
+import { DemoPage } from './pages/demo.tsx'
 import { HealthPage } from './pages/health.tsx'
 import { ResumePage } from './pages/resume.tsx'
 import { SignIn } from './pages/sign-in.tsx'
@@ -29,6 +30,11 @@ const places: readonly (readonly [to: string, name: string])[] = [
   ['/health', 'Health'],
   ['/resume', 'How a resume is decided'],
 ]
+
+/** The demo comes first where there is one: it is what was asked for. */
+function placesNow(): typeof places {
+  return session.value?.demo ? [['/demo', 'Demo'], ...places] : places
+}
 
 export function App() {
   const [problem, setProblem] = useState<Problem | null>(null)
@@ -89,7 +95,7 @@ function Top() {
       </Link>
       <nav aria-label="Pages">
         <ul>
-          {places.map(([to, name]) => (
+          {placesNow().map(([to, name]) => (
             <li key={to}>
               <Link to={to} current={isAt(to)}>
                 {name}
@@ -161,7 +167,7 @@ function Namespace() {
 function Page() {
   const [, first = '', second] = path.value.split('/').map(decoded)
   useEffect(() => {
-    const place = places.find(([to]) => isAt(to))
+    const place = placesNow().find(([to]) => isAt(to))
     document.title = [second, place?.[1], 'Counterfoil'].filter(Boolean).join(' · ')
   }, [first, second])
   if (first === '' || first === 'inbox') {
@@ -175,6 +181,7 @@ function Page() {
   if (first === 'workers') return <WorkersPage />
   if (first === 'health') return <HealthPage />
   if (first === 'resume') return <ResumePage />
+  if (first === 'demo' && session.value?.demo) return <DemoPage />
   return (
     <Empty title="There is no page here.">
       <p>

@@ -44,6 +44,8 @@ export interface Session {
   readonly csrf: string | null
   readonly version: string
   readonly store: string
+  /** Whether the live demo runs behind the server. */
+  readonly demo: boolean
 }
 
 /** An item in the list, with what tells it apart. */

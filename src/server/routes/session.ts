@@ -70,11 +70,11 @@ const enter = route({
   handler: async ({ query, server, who }) => {
     const tokenId = await takeTicket(server.store, query.ticket)
     // Opened a second time in the same browser: it is signed in already.
-    if (tokenId === null && who.session) return home()
+    if (tokenId === null && who.session) return home(server)
     if (tokenId === null) throw unauthenticated(usedTicket)
     await endSession(server, who.session)
     const { cookie } = await beginSession(server, tokenId)
-    return home(cookie)
+    return home(server, cookie)
   },
 })
 
@@ -83,8 +83,9 @@ const usedTicket =
   'in with a token: counterfoil token create'
 
 /** Always to our own first page: nobody chooses where. */
-function home(cookie?: string): Response {
-  const headers = { location: '/', ...(cookie === undefined ? {} : { 'set-cookie': cookie }) }
+function home({ demo }: Call['server'], cookie?: string): Response {
+  const location = demo ? '/demo' : '/'
+  const headers = { location, ...(cookie === undefined ? {} : { 'set-cookie': cookie }) }
   return new Response(null, { status: 303, headers })
 }
 

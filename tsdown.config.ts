@@ -7,7 +7,9 @@ export default defineConfig({
     ...['src/worker/keeper-thread.ts', 'src/store/sqlite/renewer.ts'],
     'src/store/postgres/renewer.ts',
     // Processes that the demo starts; nothing imports them.
-    ...['mail-server', 'plain-worker', 'worker'].map((name) => `src/cli/demo/${name}.ts`),
+    ...['mail-server', 'plain-worker', 'worker', 'live/upstreams', 'live/worker'].map(
+      (name) => `src/cli/demo/${name}.ts`,
+    ),
   ],
   // One output file per source file: stack traces name the file, and .sql files keep their place.
   unbundle: true,

@@ -2,11 +2,11 @@
 // before tests also what they need of the system, where it can be had (setup-system.mjs).
 //
 // owns          node_modules/.counterfoil-stamp, dist/.built
-// does not own  the lock (setup-lock.mjs), what npm and tsdown do
+// does not own  the lock (setup-lock.mjs), what npm, tsdown and vite do
 // invariants
 //   1. The stamp and dist/.built are removed first and written last: a set-up that was killed
 //      anywhere is done again.
-//   2. npm and tsdown run only under the lock, which knows the process group they run in.
+//   2. npm, tsdown and vite run only under the lock, which knows the process group they run in.
 //
 // Node built-ins only: when this runs, nothing is installed.
 import { spawn } from 'node:child_process'
@@ -71,7 +71,12 @@ function isInstalled() {
 function isBuilt() {
   const builtMs = fs.statSync(BUILT, { throwIfNoEntry: false })?.mtimeMs
   if (builtMs === undefined) return false
-  const inputs = ['src', 'package.json', 'tsconfig.json', 'tsdown.config.ts']
+  const inputs = [
+    ...['src', 'package.json', 'tsconfig.json', 'tsdown.config.ts'],
+    ...['src', 'public', 'index.html', 'package.json', 'vite.config.ts'].map(
+      (name) => `console/${name}`,
+    ),
+  ]
   return inputs.every((input) => newestMs(join(ROOT, input)) < builtMs)
 }
 
@@ -162,23 +167,33 @@ async function checkDriver() {
 async function build() {
   const startedSeconds = Date.now() / 1000
   fs.rmSync(BUILT, { force: true })
-  const done = await runCommand(process.execPath, [tsdownPath()])
-  if (done.code !== 0) {
-    const advice = `The build (tsdown) failed (${ending(done)}); fix what is above and try again.`
-    throw new SetupError(`${tail(done.output)}\n\n${advice}`)
-  }
+  // In this order: tsdown empties dist, and the console goes into it.
+  await buildWith('tsdown')
+  await buildWith('vite', 'build', 'console')
   // Dated to its beginning, so that a file saved while it ran is built next time.
   fs.writeFileSync(BUILT, '')
   fs.utimesSync(BUILT, startedSeconds, startedSeconds)
 }
 
-function tsdownPath() {
-  const folder = join(ROOT, 'node_modules/tsdown')
+/**
+ * @param {'tsdown' | 'vite'} name
+ * @param {string[]} args
+ */
+async function buildWith(name, ...args) {
+  const done = await runCommand(process.execPath, [binPath(name), ...args])
+  if (done.code === 0) return
+  const advice = `The build (${name}) failed (${ending(done)}); fix what is above and try again.`
+  throw new SetupError(`${tail(done.output)}\n\n${advice}`)
+}
+
+/** @param {string} name */
+function binPath(name) {
+  const folder = join(ROOT, 'node_modules', name)
   const manifest = read(join(folder, 'package.json'))
   if (manifest === undefined) {
-    throw new SetupError('tsdown is not installed: delete node_modules and run this again.')
+    throw new SetupError(`${name} is not installed: delete node_modules and run this again.`)
   }
-  return join(folder, JSON.parse(manifest).bin.tsdown)
+  return join(folder, JSON.parse(manifest).bin[name])
 }
 
 /** @typedef {{ code: number | null, signal: string | null, output: string }} Done */

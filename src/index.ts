@@ -1,6 +1,7 @@
 // The public names, nothing else.
+export type { BulkItem, BulkRequest, BulkResult } from './client/bulk.ts'
 export type { CallbackStatus } from './client/callbacks.ts'
-export type { ItemView } from './client/inbox.ts'
+export type { Comment, ItemView } from './client/inbox.ts'
 export type { PinRequest } from './client/pin.ts'
 export type { Preview, PreviewAction, PreviewCall } from './client/preview.ts'
 export type { FailedCall, Fate, RetryRequest } from './client/retry.ts'
@@ -8,6 +9,7 @@ export type { RunHandle, RunStatus } from './client/run.ts'
 export type { Scope, ScopeCallOptions } from './client/scope.ts'
 export type { SentSignal, SignalOptions } from './client/signal.ts'
 export type { Wish } from './client/stop.ts'
+export type { ApprovalTerms, Escalation, Expiry, Vote } from './model/approval.ts'
 export type {
   Answer,
   Approval,
@@ -39,6 +41,7 @@ export {
 export { type Graph, graph, type NodeEnd, type Patch, workflow } from './model/graph.ts'
 export type { Attempt, CallRecord, Decision, Event, Item, Run } from './model/records.ts'
 export type { RiskAnswer, RiskAsk, RiskCall, RiskPolicy } from './model/risk.ts'
+export { type RiskRule, type RiskRules, type RiskWhen, riskPolicy } from './model/risk-policy.ts'
 export type { RunState } from './model/run-state.ts'
 export type { Frozen } from './model/schema.ts'
 export {

@@ -1,4 +1,5 @@
 // Composes a Counterfoil from a store URL and the graphs it shall carry.
+import { readFileSync } from 'node:fs'
 import { openFiles } from './blob/files.ts'
 import { withBlobs } from './blob/with-blobs.ts'
 import { Callbacks } from './client/callbacks.ts'
@@ -18,9 +19,11 @@ import { isName } from './model/name.ts'
 import type { RiskPolicy } from './model/risk.ts'
 import { hidePassword } from './model/url.ts'
 import { compareVersions } from './model/version.ts'
+import type { CounterfoilServer, ServerOptions } from './server/server.ts'
 import { openMemory } from './store/memory/index.ts'
 import { checkRetention } from './store/retention.ts'
 import type { Retention, Store } from './store/store.ts'
+import { assertedDeath } from './worker/asserted.ts'
 import { declareDead } from './worker/liveness.ts'
 import { machineOf } from './worker/machine.ts'
 import { checkScopeIds, type ScopeIds } from './worker/scope-run.ts'
@@ -59,15 +62,21 @@ export interface Counterfoil {
   start<In, Out>(
     graph: Graph<In, Out>,
     input: In,
-    options?: { runId?: string },
+    options?: { runId?: string; by?: string },
   ): Promise<RunHandle<Out>>
   /** The same by name: a new run begins on the newest version that was given to `open()`. */
-  start(name: string, input: unknown, options?: { runId?: string }): Promise<RunHandle>
+  start(
+    name: string,
+    input: unknown,
+    options?: { runId?: string; by?: string },
+  ): Promise<RunHandle>
   /** A handle by id, in any process. */
   run<Out = unknown>(runId: string): RunHandle<Out>
   /** One visit of a foreign runtime: its calls pass the same gate and ledger. Close it. */
   scope(ids: ScopeIds): Promise<Scope>
   worker(options?: WorkerOptions): Worker
+  /** An HTTP server with the API and the console; listens when the promise resolves. */
+  server(options?: ServerOptions): Promise<CounterfoilServer>
   /** Stops this object's workers, closes its scopes, then the store. */
   close(): Promise<void>
 }
@@ -150,6 +159,7 @@ function compose(
   const namespace = options.namespace ?? 'default'
   const retention = retentionOf(options)
   const workers = new Set<Worker>()
+  const servers = new Set<CounterfoilServer>()
   const onError = (error: unknown) => warn(String(error), error)
   const engine = createEngine(store, clock, graphs, options, warn)
   const checkWorkers = () => declareDead(store, { workerId: null, ...machineOf(store) })
@@ -162,10 +172,11 @@ function compose(
     start: async (
       wanted: Graph | string,
       input: unknown,
-      { runId = timeId(clock, 'run') }: { runId?: string } = {},
+      { runId = timeId(clock, 'run'), by }: { runId?: string; by?: string } = {},
     ) => {
       const graph = graphOf(graphs, wanted)
-      const run = await startRun(store, clock, graph, input, { namespace, runId })
+      const who = { namespace, runId, ...(by === undefined ? {} : { by }) }
+      const run = await startRun(store, clock, graph, input, who)
       return new RunHandle<never>(client, run.runId)
     },
     run: (runId) => new RunHandle(client, runId),
@@ -176,7 +187,23 @@ function compose(
       workers.add(worker)
       return worker
     },
+    server: async (serverOptions = {}) => {
+      const { CounterfoilServer } = await import('./server/server.ts')
+      const figures = () => ({
+        workers: [...workers].map((worker) => worker.stats()),
+        commits: engine.committer.counts,
+      })
+      const proofOf = (workerId: string, said: string) => statedDeath(store, workerId, said)
+      const parts = { ...client, figures, proofOf, version: packageVersion() }
+      const onServerError = (error: unknown, requestId: string) =>
+        warn(`request ${requestId} failed: ${String(error)}`, error)
+      const server = new CounterfoilServer(parts, { onError: onServerError, ...serverOptions })
+      servers.add(server)
+      await server.start()
+      return server
+    },
     close: async () => {
+      await Promise.all([...servers].map((server) => server.close()))
       await Promise.all([...workers].map((worker) => worker.stop()))
       await scopes.end()
       await store.close()
@@ -195,6 +222,16 @@ function graphOf(graphs: ReadonlyMap<string, Graph>, wanted: Graph | string): Gr
   const id = typeof wanted === 'string' ? wanted : String(wanted?.id)
   const message = `graph ${id} was not given to open(); it has: ${known}`
   throw new CounterfoilError('GRAPH_UNKNOWN', message)
+}
+
+async function statedDeath(store: Store, workerId: string, said: string): Promise<string> {
+  const row = (await store.workers()).find((one) => one.workerId === workerId)
+  return row ? assertedDeath(store, row, said) : said
+}
+
+export function packageVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
 
 function createEngine(

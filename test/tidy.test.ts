@@ -32,8 +32,9 @@ const scripts = codeUnder('scripts')
 const examples = codeUnder('examples')
 const bench = codeUnder('bench')
 const tests = codeUnder('test')
+const web = codeUnder('console/src')
 const all = committed()
-const code = [...src, ...scripts, ...examples, ...bench, ...tests]
+const code = [...src, ...scripts, ...examples, ...bench, ...tests, ...web]
 const typed = (files: Source[]) => files.filter((file) => !file.path.endsWith('.sql'))
 
 const longFunction = `export function long() {\n${'  work()\n'.repeat(69)}}\n`
@@ -126,11 +127,33 @@ const layers: Checked[] = [
   },
 ]
 
+const page: Checked[] = [
+  {
+    name: 'the console asks the browser for time and chance in one place',
+    rule: checkClock,
+    files: web.filter((file) => file.path !== 'console/src/clock.ts'),
+    bad: [source('console/src/a.tsx', 'Date.now()')],
+    good: [source('console/src/a.tsx', 'now.value')],
+  },
+  {
+    name: 'what a model wrote is never markup',
+    rule: style.checkMarkup,
+    files: web,
+    bad: [
+      '<p dangerouslySetInnerHTML={{ __html: text }} />',
+      ...['node.innerHTML = text', "node['outerHTML'] = text", 'document.write(text)'],
+      ...['node.insertAdjacentHTML("x", text)', 'new Function(text)', 'eval(text)'],
+      ...['<a href={"javascript:" + text} />', 'frame.srcdoc = text', 'new DOMParser()'],
+    ].map((text) => source('console/src/a.tsx', text)),
+    good: [source('console/src/a.tsx', '<p>{text}</p>')],
+  },
+]
+
 const sizes: Checked[] = [
   {
     name: 'a file has at most 400 lines',
     rule: style.checkLines(400),
-    files: [...src, ...scripts, ...examples, ...bench],
+    files: [...src, ...scripts, ...examples, ...bench, ...web],
     bad: [source('src/a.ts', 'a\n'.repeat(401))],
     good: [source('src/a.ts', 'a\n'.repeat(400))],
   },
@@ -144,7 +167,7 @@ const sizes: Checked[] = [
   {
     name: 'a function has at most 70 lines',
     rule: style.checkFunctions,
-    files: typed([...src, ...scripts]),
+    files: typed([...src, ...scripts, ...web]),
     bad: [
       source('src/a.ts', longFunction.replace('{\n', '{\n  work()\n')),
       source('src/a.ts', `const long = () => {\n${'  work()\n'.repeat(69)}}\n`.replace('}', '\n}')),
@@ -155,7 +178,7 @@ const sizes: Checked[] = [
   {
     name: 'a line has at most 100 columns',
     rule: style.checkColumns,
-    files: [...src, ...scripts, ...tests],
+    files: [...src, ...scripts, ...tests, ...web],
     bad: [source('src/a.ts', `first\n${'a'.repeat(101)}\nlast`)],
     good: [source('src/a.ts', `${'a'.repeat(100)}\n${'😀'.repeat(100)}`)],
   },
@@ -236,7 +259,7 @@ const errors: Checked[] = [
   },
 ]
 
-describe.each([...layers, ...sizes, ...habits, ...errors])('tidy: $name', (checked) => {
+describe.each([...layers, ...page, ...sizes, ...habits, ...errors])('tidy: $name', (checked) => {
   test('holds everywhere', () => {
     expect(checked.files.flatMap((file) => checked.rule(file))).toEqual([])
   })
@@ -281,4 +304,5 @@ test('tidy: the rules find the files they are for', () => {
   expect(all.map((file) => file.path)).toContain('package.json')
   expect(tests.map((file) => file.path)).toContain('test/tidy.test.ts')
   expect(scripts.map((file) => file.path)).toContain('scripts/setup.mjs')
+  expect(web.map((file) => file.path)).toContain('console/src/app.tsx')
 })

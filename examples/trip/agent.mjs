@@ -8,11 +8,13 @@ const hour = 3_600_000
 /**
  * @param {string} service
  * @param {unknown} body
- * @param {Record<string, string>} headers
+ * @param {Pick<import('counterfoil').CallInfo, 'runId'>} call
+ * @param {Record<string, string>} more
  * @returns {Promise<unknown>}
  */
-async function post(service, body, headers = {}) {
+async function post(service, body, call, more = {}) {
   const url = `${process.env['TRIP_WORLD']}/${service}`
+  const headers = { 'x-run': call.runId ?? '', ...more }
   try {
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
     return await response.json()
@@ -40,7 +42,7 @@ const think = tool({
   beat: 'reason',
   input: z.object({ step: z.number(), goal: z.string() }),
   output: z.object({ tokensIn: z.number(), tokensOut: z.number(), say: z.string() }),
-  run: (input) => post('model', input),
+  run: (input, call) => post('model', input, call),
   usage: (turn) => ({ tokensIn: turn.tokensIn, tokensOut: turn.tokensOut, usd: usdOf(turn) }),
 })
 
@@ -49,7 +51,7 @@ const searchFlights = tool({
   replayClass: 'pure',
   input: z.object({ to: z.string() }),
   output: z.object({ offers: z.array(z.object({ flight: z.string(), usd: z.number() })) }),
-  run: (input) => post('flights', input),
+  run: (input, call) => post('flights', input, call),
   usage: () => ({ usd: searchUsd }),
 })
 
@@ -62,7 +64,7 @@ const holdFlight = tool({
   blastRadius: 'external',
   input: z.object({ flight: z.string() }),
   output: z.object({ hold: z.string() }),
-  run: (input, call) => post('hold', input, keyed(call)),
+  run: (input, call) => post('hold', input, call, keyed(call)),
   externalId: ({ hold }) => hold,
 })
 
@@ -74,7 +76,7 @@ const bookHotel = tool({
   blastRadius: 'external',
   input: z.object({ nights: z.number() }),
   output: z.object({ room: z.string(), usd: z.number() }),
-  run: (input, call) => post('hotel', input, keyed(call)),
+  run: (input, call) => post('hotel', input, call, keyed(call)),
   externalId: ({ room }) => room,
 })
 
@@ -87,7 +89,7 @@ const chargeCard = tool({
   amount: ({ usd }) => usd,
   input: z.object({ invoice: z.string(), usd: z.number() }),
   output: z.object({ charge: z.string() }),
-  run: (input, call) => post('charge', input, keyed(call)),
+  run: (input, call) => post('charge', input, call, keyed(call)),
   externalId: ({ charge }) => charge,
 })
 
@@ -99,9 +101,9 @@ const bookCar = tool({
   blastRadius: 'external',
   input: z.object({ days: z.number() }),
   output: Car,
-  run: (input, call) => post('car', input, { 'x-reference': call.attemptId }),
+  run: (input, call) => post('car', input, call, { 'x-reference': call.attemptId }),
   probe: async (_input, call) => {
-    const found = await post('bookings', { reference: call.attemptId })
+    const found = await post('bookings', { reference: call.attemptId }, call)
     return found ? { landed: 'yes', result: Car.parse(found) } : { landed: 'unknown' }
   },
   externalId: ({ car }) => car,
@@ -114,7 +116,7 @@ const sendItinerary = tool({
   blastRadius: 'external',
   input: z.object({ to: z.string(), lines: z.array(z.string()) }),
   output: z.object({ messageId: z.string() }),
-  run: (input) => post('mail', input),
+  run: (input, call) => post('mail', input, call),
   externalId: ({ messageId }) => messageId,
 })
 
@@ -126,7 +128,7 @@ const updateCalendar = tool({
   keyTtlMs: Number.POSITIVE_INFINITY,
   blastRadius: 'local',
   input: z.object({ title: z.string() }),
-  run: (input, call) => post('calendar', input, keyed(call)),
+  run: (input, call) => post('calendar', input, call, keyed(call)),
 })
 
 const Trip = z.object({ traveller: z.string(), to: z.string(), nights: z.number() })

@@ -7,8 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 /**
  * @typedef {'model' | 'flights' | 'hold' | 'hotel' | 'charge' | 'car' | 'mail' | 'calendar' |
  *   'cancel' | 'refund'} Service
- * @typedef {{ service: Service, key: string | null, reference: string | null, body: any,
- *   result: any, repeated: boolean, at: number }} Request
+ * @typedef {{ service: Service, run: string, key: string | null, reference: string | null,
+ *   body: any, result: any, repeated: boolean, at: number }} Request
  */
 
 /** Which of them drop a repetition by its key; the others do again whatever they are asked. */
@@ -97,10 +97,11 @@ export class World {
     const { headers } = request
     const key = headers['idempotency-key']?.toString() ?? null
     const reference = headers['x-reference']?.toString() ?? null
+    const run = headers['x-run']?.toString() ?? ''
     const result =
       service === 'bookings'
         ? this.#find(body.reference)
-        : this.#do(/** @type {Service} */ (service), { key, reference, body })
+        : this.#do(/** @type {Service} */ (service), { run, key, reference, body })
     if (this.swallow(service)) return
     await pause(service === 'model' ? modelMs : otherMs)
     response.setHeader('content-type', 'application/json')
@@ -109,14 +110,14 @@ export class World {
 
   /**
    * @param {Service} service
-   * @param {Pick<Request, 'key' | 'reference' | 'body'>} request
+   * @param {Pick<Request, 'run' | 'key' | 'reference' | 'body'>} request
    */
-  #do(service, { key, reference, body }) {
+  #do(service, { run, key, reference, body }) {
     const keyed = remembers.includes(service) && key !== null
     const known = keyed ? this.asked(service).find((one) => one.key === key) : undefined
     const result = known ? known.result : answer(service, this.done(service).length + 1, body)
     const repeated = known !== undefined
-    this.log.push({ service, key, reference, body, result, repeated, at: Date.now() })
+    this.log.push({ service, run, key, reference, body, result, repeated, at: Date.now() })
     return result
   }
 

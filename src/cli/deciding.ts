@@ -15,6 +15,7 @@ import { whoGoesOn } from './worker-life.ts'
 export interface DecideOptions {
   record?: string
   by?: string
+  claim?: string[]
   reason?: string
   evidence?: string
   madeSure?: boolean
@@ -57,14 +58,17 @@ export async function decideItem(cli: Cli, said: Said, options: DecideOptions): 
       ...{ outcome, by, reason, version, ...result },
       ...(options.record === undefined ? {} : { record: recordOf(item, options.record) }),
       ...(evidence === undefined ? {} : { evidence }),
+      ...(options.claim === undefined ? {} : { claims: options.claim }),
       ...(options.madeSure === true ? { madeSure: true } : {}),
     })
     const run = await cf.store.getRun(item)
     cli.out.data({ decision: decisionJson(decision), run: run && runJson(run) })
-    cli.out.text(
-      `Decided: ${outcome}, by ${clean(decision.by)}. ` +
-        `Run ${item.runId} is ${run?.state ?? 'gone'}.`,
-    )
+    const state = `Run ${item.runId} is ${run?.state ?? 'gone'}.`
+    const who = clean(decision.by)
+    if (decision.outcome === 'vote') {
+      return cli.out.text(`Voted: ${outcome}, by ${who}. Others have to, too. ${state}`)
+    }
+    cli.out.text(`Decided: ${outcome}, by ${who}. ${state}`)
     if (run?.state === 'paused') {
       cli.out.text(
         'It counts when the run is resumed:',

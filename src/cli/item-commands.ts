@@ -1,6 +1,7 @@
 // The commands that decide an item, at the version that was shown, ready to be pasted.
 import type { ItemView } from '../client/inbox.ts'
 import { systemClock } from '../clock.ts'
+import { isClaim } from '../model/approval.ts'
 import type { Outcome } from '../model/records.ts'
 import { type Cli, userName } from './cli.ts'
 import { recordName } from './item.ts'
@@ -76,7 +77,7 @@ function answerWords({ body }: ItemView, outcome: Outcome): string[] {
 function byWords({ body }: ItemView): string[] {
   const deciders = body.approval?.deciders ?? null
   const [first] = deciders ?? []
-  return deciders === null || first === undefined || deciders.includes(userName(undefined))
-    ? []
-    : ['--by', first]
+  if (deciders === null || first === undefined) return []
+  if (deciders.includes(userName(undefined))) return []
+  return [isClaim(first) ? '--claim' : '--by', first]
 }

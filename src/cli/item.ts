@@ -2,6 +2,7 @@
 import type { ItemView } from '../client/inbox.ts'
 import type { ItemLook } from '../client/item.ts'
 import { systemClock } from '../clock.ts'
+import { slaOf } from '../model/deadline.ts'
 import { isAsked, keyOf, type Subject } from '../model/records.ts'
 import type { WorkerRow } from '../store/store.ts'
 import type { Cli } from './cli.ts'
@@ -23,6 +24,7 @@ export function itemLines(cli: Cli, { item, workers, replayClass, unusable }: It
   if (unusable !== null) lines.push(...field(cli, 'again', `an answer did not fit: ${unusable}`))
   if (item.kind === 'question') lines.push(...jsonField(cli, 'shown', body.data))
   if (item.kind === 'approval') lines.push(...approvalLines(cli, item, replayClass))
+  lines.push(...saidLines(cli, item))
   if (item.kind === 'doubt' && body.subject) {
     lines.push(...field(cli, 'call', callWords(body.subject, replayClass)))
     lines.push(...jsonField(cli, 'input', body.input))
@@ -38,16 +40,45 @@ export function itemLines(cli: Cli, { item, workers, replayClass, unusable }: It
 
 /** Whose it is, and until when. */
 function whoLines(cli: Cli, item: ItemView): string[] {
-  const { dueAt, state, body } = item
+  const { state, body } = item
+  const dueAt = slaOf(item)
   const now = systemClock.now()
-  const lines = item.kind === 'approval' ? field(cli, 'queue', item.queue) : []
+  const lines = item.kind === 'approval' ? field(cli, 'queue', queueWords(item)) : []
   if (dueAt !== null) {
     const late = state === 'open' && dueAt < now
     const due = field(cli, 'due', `${when(dueAt, now)}${late ? ': overdue' : ''}`)
     lines.push(...(late ? due.map((line) => cli.out.colors.red(line)) : due))
   }
-  const deciders = body.approval?.deciders ?? null
-  return deciders === null ? lines : [...lines, ...field(cli, 'for', deciders.join(', '))]
+  const { deciders = null, quorum = 1, notStarter, escalate, expire } = body.approval ?? {}
+  if (deciders !== null) lines.push(...field(cli, 'for', deciders.join(', ')))
+  if (quorum > 1) lines.push(...field(cli, 'needs', `${quorum} people who approve`))
+  if (notStarter) lines.push(...field(cli, 'not', 'whoever started the run'))
+  if (escalate) lines.push(...field(cli, 'then', `to ${escalate.queue}, ${when(escalate.at, now)}`))
+  if (expire) lines.push(...field(cli, 'expires', `${when(expire.at, now)}, as ${expire.as}`))
+  return lines
+}
+
+function queueWords({ queue, body }: ItemView): string {
+  const { escalated } = body.approval ?? {}
+  if (!escalated) return queue
+  return `${queue}, since nobody of ${escalated.from} decided in time`
+}
+
+/** What people have said already, in this round and in the one before. */
+function saidLines(cli: Cli, { votes, comments, previous }: ItemView): string[] {
+  const now = systemClock.now()
+  const lines: string[] = []
+  if (previous) {
+    const { itemId, outcome, by, reason } = previous
+    lines.push(...field(cli, 'before', `${itemId}: ${outcome}, by ${by}: ${reason}`))
+  }
+  for (const { by, says, why, at } of votes) {
+    lines.push(...field(cli, 'vote', `${by}, ${relative(at, now)}: ${says} (${why})`))
+  }
+  for (const { by, text, at } of comments) {
+    lines.push(...field(cli, 'comment', `${by}, ${relative(at, now)}: ${text}`))
+  }
+  return lines
 }
 
 /** Whole: whoever approves it approves all of it. */

@@ -1,6 +1,6 @@
 // The commands and their help; parsing; the end of the process.
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { packageVersion } from '../open.ts'
 import { addGlobals } from './cli.ts'
 import { addApprove, addReject, addRespond } from './commands/approve.ts'
 import { addCallback } from './commands/callback.ts'
@@ -14,8 +14,11 @@ import { addInbox } from './commands/inbox.ts'
 import { addLedger } from './commands/ledger.ts'
 import { addRun } from './commands/run.ts'
 import { addRuns } from './commands/runs.ts'
+import { addServe } from './commands/serve.ts'
 import { addStore } from './commands/store.ts'
+import { addToken } from './commands/token.ts'
 import { addVersions } from './commands/versions.ts'
+import { addWebhook } from './commands/webhook.ts'
 import { addWorker } from './commands/worker.ts'
 import { report } from './report.ts'
 
@@ -27,15 +30,28 @@ const ending = `
 Begin with:
   counterfoil demo                 see a worker killed, and no e-mail sent twice
   counterfoil dev ./agent.js       run a worker with your own workflows
+  counterfoil serve ./agent.js     the HTTP API and the console, in a browser
   counterfoil inbox                what waits for a person
 
 Exit codes: 0 done, 1 failed, 2 wrong use of the command line.
 Every error has a code, and a page about it: docs/errors/<CODE>.md`
 
 const commands = [
-  ...[addDemo, addDev, addRuns, addRun, addInbox, addApprove, addReject, addRespond, addDecide],
+  ...[
+    addDemo,
+    addDev,
+    addServe,
+    addRuns,
+    addRun,
+    addInbox,
+    addApprove,
+    addReject,
+    addRespond,
+    addDecide,
+  ],
   addCallback,
-  ...[addCheckpoint, addLedger, addWorker, addVersions, addStore, addDb, addCompletion],
+  ...[addCheckpoint, addLedger, addWorker, addVersions, addStore, addDb],
+  ...[addToken, addWebhook, addCompletion],
 ]
 
 export function createProgram({ json }: { json: boolean }): Command {
@@ -79,9 +95,4 @@ function termOf(command: Command): string {
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error
   process.exit(0)
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }

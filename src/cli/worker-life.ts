@@ -1,10 +1,8 @@
 // Whether workers live, as far as this machine can tell.
-import { connect } from 'node:net'
 import { lifeOf } from '../client/worker.ts'
 import type { Run } from '../model/records.ts'
 import { scopeGraph } from '../model/scope.ts'
 import type { Counterfoil } from '../open.ts'
-import type { WorkerRow } from '../store/store.ts'
 import { plural } from './text.ts'
 
 /** Whether somebody is there to carry a run on. */
@@ -15,21 +13,4 @@ export async function whoGoesOn(cf: Counterfoil, run: Run): Promise<string> {
   const count = (await cf.store.workers()).filter((row) => lifeOf(row) === 'alive').length
   if (count > 0) return `${plural(count, 'worker')} on this store will carry the run on.`
   return 'No worker is on this store now: the run goes on as soon as one starts (counterfoil dev).'
-}
-
-const answerMs = 1_000
-
-/** Somebody listens on its socket: only the process that made it can. */
-export function socketAnswers({ socketPath }: WorkerRow): Promise<boolean> {
-  if (socketPath === null) return Promise.resolve(false)
-  return new Promise((resolve) => {
-    const socket = connect(socketPath)
-    const end = (answers: boolean) => {
-      socket.destroy()
-      resolve(answers)
-    }
-    socket.once('connect', () => end(true))
-    socket.once('error', () => end(false))
-    socket.setTimeout(answerMs, () => end(false))
-  })
 }

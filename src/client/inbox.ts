@@ -1,13 +1,16 @@
 // What waits for people, and their decisions.
 import type { Clock } from '../clock.ts'
 import { timeId } from '../clock.ts'
-import { type DecideRequest, decide, outcomesOf, quietUntil } from '../model/decide.ts'
+import { comment, type DecideRequest, decide, outcomesOf, quietUntil } from '../model/decide.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
-import type { Attempt, Decision, Item, Outcome } from '../model/records.ts'
+import type { Attempt, Decision, Item, Outcome, Vote } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
+import { votesOn } from '../model/vote.ts'
 import type { ItemFilter, Loaded, Page, Store } from '../store/store.ts'
+import { type BulkItem, type BulkRequest, type BulkResult, decideAlike } from './bulk.ts'
 import { closeLeftovers, placeOf } from './leftovers.ts'
+import { type Previous, previousOf } from './link.ts'
 
 /** An item with all that a person needs in order to decide it. */
 export interface ItemView extends Item {
@@ -15,6 +18,18 @@ export interface ItemView extends Item {
   readonly attempts: readonly (Attempt & { readonly diedAt: number | null })[]
   /** When "it did not happen" may be said; Infinity while an attempt may still be running. */
   readonly quietUntil: number | null
+  /** Where several have to agree, who has said what. */
+  readonly votes: readonly Vote[]
+  readonly comments: readonly Comment[]
+  /** The same approval in an earlier round of a repair loop, and what was said of it. */
+  readonly previous: Previous | null
+}
+
+/** What somebody has said about an item without deciding it. */
+export interface Comment {
+  readonly by: string
+  readonly text: string
+  readonly at: number
 }
 
 export interface InboxOptions {
@@ -50,7 +65,34 @@ export class Inbox {
     const attempts = (now?.attempts ?? [])
       .filter((row) => key && row.attemptId.includes(`/${key.tool}/${key.inputHash}/`))
       .map((row) => ({ ...row, diedAt: now?.deaths.get(row.workerId) ?? null }))
-    return { ...fresh, outcomes: outcomesOf(fresh), attempts, quietUntil: quiet?.at ?? null }
+    const said = now?.decisions ?? []
+    return {
+      ...fresh,
+      ...{ outcomes: outcomesOf(fresh), attempts, quietUntil: quiet?.at ?? null },
+      ...{ votes: votesOn(said, itemId), comments: commentsOn(said, itemId) },
+      previous: await previousOf(store, fresh),
+    }
+  }
+
+  /** Says something about an item. It decides nothing, and whoever looks at the item sees it. */
+  async comment(itemId: string, { by, text }: { by: string; text: string }): Promise<Comment> {
+    const { store, clock } = this.options
+    const item = await this.find(itemId)
+    const made = { decisionId: timeId(clock, 'com'), at: clock.now() }
+    const change = (now: Loaded) => {
+      const { changes, comment: row } = comment(now, itemId, { by, text }, made)
+      return { changes, value: { by: row.by, text: row.why, at: row.at } }
+    }
+    return store.amend(item, 'client', change, placeOf(item))
+  }
+
+  /**
+   * One decision about items that are alike, each in a transaction of its own: what became of each
+   * is told, and one that cannot be decided does not stop the others.
+   */
+  decideAll(items: readonly BulkItem[], request: BulkRequest): Promise<BulkResult[]> {
+    const find = (itemId: string) => this.find(itemId)
+    return decideAlike({ find, decide: (id, said) => this.decide(id, said) }, items, request)
   }
 
   async decide(itemId: string, request: DecideRequest): Promise<Decision> {
@@ -96,4 +138,10 @@ export class Inbox {
     if (item) return item
     throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
   }
+}
+
+function commentsOn(rows: Loaded['decisions'], itemId: string): Comment[] {
+  return rows
+    .filter((row) => row.itemId === itemId && row.outcome === 'comment' && row.verifies)
+    .map(({ by, why: text, at }) => ({ by, text, at }))
 }

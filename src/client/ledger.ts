@@ -11,7 +11,7 @@ import {
 } from '../model/records.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Loaded, Sealed, Store } from '../store/store.ts'
+import type { Loaded, Page, Sealed, Store } from '../store/store.ts'
 
 export interface LedgerEntry {
   readonly record: Sealed<CallRecord>
@@ -74,6 +74,25 @@ export async function readLedger(
   const whole = filter.tool === undefined && left === 0
   const others = whole ? decisions.filter((row) => !used.has(row.decisionId)) : []
   return { entries, left, decisions: others }
+}
+
+/** One page of the calls, in the order they were made, each with all that belongs to it. */
+export async function ledgerPage(
+  store: Store,
+  run: Run,
+  request: { cursor?: string; countMax?: number },
+): Promise<Page<LedgerEntry>> {
+  const { items, next } = await store.listRecords(run, request)
+  const attempts = byCall(await store.listAttempts(run))
+  const evidence = byCall(await store.listEvidence(run))
+  const decisions = await store.listDecisions(run)
+  const entries = items.map((record) => {
+    const entry = { record, ...placeOf(run, record) }
+    const call = `${entry.generation}#${entry.visit}/${keyOf(record)}`
+    const found = { attempts: attempts.get(call) ?? [], evidence: evidence.get(call) ?? [] }
+    return { ...entry, ...found, decisions: decisions.filter((row) => isAbout(row, entry)) }
+  })
+  return { items: await withResults(store, run, entries), next }
 }
 
 /** The results that lie in blobs put into their rows; one that cannot be had does not verify. */

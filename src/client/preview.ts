@@ -10,7 +10,6 @@ import {
   isHeld,
   isWait,
   keyOf,
-  type Outcome,
   type Run,
   type RunRef,
 } from '../model/records.ts'
@@ -132,7 +131,7 @@ function waits(record: CallRecord, tool: Tool | undefined, at: number): boolean 
   return asynchronous && record.dueAt !== null && at < record.dueAt
 }
 
-const allows: readonly Outcome[] = ['did_not_happen', 'send', 'approve', 'edit']
+const allows: readonly Decision['outcome'][] = ['did_not_happen', 'send', 'approve', 'edit']
 
 function isFinal({ status }: CallRecord): boolean {
   return status === 'committed' || status === 'failed'

@@ -14,13 +14,18 @@ export async function startRun(
   clock: Clock,
   graph: Graph,
   raw: unknown,
-  { namespace, runId }: { namespace: string; runId: string },
+  { namespace, runId, by }: { namespace: string; runId: string; by?: string },
 ): Promise<Run> {
   checkRunId(runId)
   const subject = `input of ${graph.id}`
   const valid = await validate(graph.input, raw, { code: 'INPUT_INVALID', subject })
   const input = absorb(valid === undefined ? null : valid)
-  const made = newRun(clock, graph, { namespace, runId, input })
+  const made = newRun(clock, graph, {
+    namespace,
+    runId,
+    input,
+    ...(by === undefined ? {} : { by }),
+  })
   const { created, run } = await store.start(made)
   if (created) return run
   if (run.graph !== graph.name || run.inputHash !== made.run.inputHash) {

@@ -116,7 +116,7 @@ export class RunCheck {
   private addDecision(row: Sealed<Decision>): void {
     const { decisionId, generation, visit, subject, record, seq } = row
     this.counts.decisions++
-    this.decided.add(row.itemId)
+    if (row.outcome !== 'vote' && row.outcome !== 'comment') this.decided.add(row.itemId)
     if (!row.verifies) return this.find('mac', decisionId, 'the decision is not as it was signed')
     this.inOrder(decisionId, ['started', this.run.createdAt], ['decided', row.at])
     const keys = [subject, record].flatMap((named) => (named ? [keyOf(named)] : []))

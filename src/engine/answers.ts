@@ -1,6 +1,6 @@
 // What a call is answered with: by its receipt, or by what a person said of it.
 import { CallFailedError, type FailureData, OutcomeUnknownError } from '../model/errors.ts'
-import { type CallRecord, type Decision, isAsked } from '../model/records.ts'
+import { type CallRecord, type Decision, isAsked, type Vote } from '../model/records.ts'
 import type { Entry } from './entry.ts'
 
 /** What a call is answered with: a value or an error, in its place of the order. */
@@ -65,20 +65,28 @@ function decidedFailure(decision: Decision): FailureData {
 export function answerOf(
   decision: Decision,
   record: CallRecord | null,
+  votes: readonly Vote[] = [],
 ): { ok: boolean; value: unknown } {
   const tool = decision.subject?.tool ?? 'call'
-  const rejected = decision.outcome === 'reject' && !isAsked(tool)
+  const declined = decision.outcome === 'reject' || decision.outcome === 'expire'
+  const rejected = declined && !isAsked(tool)
   if (decision.outcome === 'fail' || rejected) {
     return { ok: false, value: errorOf(tool, decidedFailure(decision)) }
   }
   const value = parseResult(decision.resultJson)
-  if (decision.kind === 'approval') return { ok: true, value: approvalOf(decision, value, record) }
+  if (decision.kind === 'approval')
+    return { ok: true, value: approvalOf(decision, value, record, votes) }
   if (decision.kind !== 'question') return { ok: true, value }
   return { ok: true, value: { answer: value, by: decision.by, reason: decision.why } }
 }
 
 /** What `ctx.approval` answers; the data are those that were shown, or what was put in place. */
-function approvalOf(decision: Decision, result: unknown, record: CallRecord | null) {
+function approvalOf(
+  decision: Decision,
+  result: unknown,
+  record: CallRecord | null,
+  votes: readonly Vote[],
+) {
   const { outcome, by, why: reason, at, itemId } = decision
   const shown = (parseResult(record?.inputJson ?? null) as { data?: unknown } | undefined)?.data
   const data = outcome === 'edit' ? result : (shown ?? null)
@@ -94,6 +102,7 @@ function approvalOf(decision: Decision, result: unknown, record: CallRecord | nu
     at,
     content,
   }
-  const approved = outcome === 'approve' || outcome === 'edit'
-  return { approved, outcome, data, answer, by, reason, at, itemId, message }
+  const expired = outcome === 'expire' && result === 'approve'
+  const approved = outcome === 'approve' || outcome === 'edit' || expired
+  return { approved, outcome, data, answer, by, reason, at, itemId, votes, message }
 }

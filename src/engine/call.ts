@@ -1,4 +1,5 @@
 // One call while it is under way: what the node asked for, where it stands, and how it is answered.
+import type { ApprovalTerms } from '../model/approval.ts'
 import type { Call } from '../model/context.ts'
 import { type CallRecord, callKey, type Decision, type Subject } from '../model/records.ts'
 import type { Schema } from '../model/schema.ts'
@@ -14,8 +15,7 @@ export interface Ask {
   readonly title: string
   readonly data: unknown
   readonly queue: string
-  readonly deciders: readonly string[] | null
-  readonly slaMs: number | null
+  readonly terms: ApprovalTerms
   /** What an edit must fit. */
   readonly schema: Schema | null
   readonly why: string | null

@@ -9,6 +9,7 @@ import { isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { Run } from '../model/records.ts'
 import type { Changes, Commit, CommitResult, Parent, RunChange, Store } from '../store/store.ts'
+import { noticesOf } from './notices.ts'
 
 const retryMs = 5
 const retryMaxMs = 1_000
@@ -24,6 +25,8 @@ export class Committer {
   readonly store: Store
   readonly clock: Clock
   readonly options: CommitterOptions
+  /** Since this process began: transactions, the commits in them, and those that failed. */
+  readonly counts = { batches: 0, commits: 0, failures: 0 }
   private readonly dirty = new Set<RunLog>()
   private scheduled = false
   /** Batches that are being written. */
@@ -74,6 +77,8 @@ export class Committer {
   }
 
   private async writeAll(logs: RunLog[]): Promise<void> {
+    this.counts.batches++
+    this.counts.commits += logs.length
     try {
       const results = await this.store.commit(logs.map((log) => log.writing as Commit))
       logs.forEach((log, i) => {
@@ -117,6 +122,7 @@ export class Committer {
   }
 
   private report(error: unknown, logs: RunLog[]): void {
+    this.counts.failures++
     this.options.onError(
       error,
       logs.map((log) => log.run.runId),
@@ -226,12 +232,15 @@ export class RunLog {
     if (this.buffer) merge(changes, this.buffer)
     if (this.ending) merge(changes, this.ending.changes)
     const arrivalsSeen = this.ending?.arrivalsSeen
+    const commitId = `${fence}.${++this.commits}`
+    const notices = noticesOf(this.run, changes, () => this.committer.clock.now(), commitId)
+    if (notices.length > 0) changes.notices = notices
     this.writing = {
       namespace,
       runId,
       fence,
       workerId: workerId ?? '',
-      commitId: `${fence}.${++this.commits}`,
+      commitId,
       changes,
       ...(arrivalsSeen === undefined ? {} : { arrivalsSeen }),
       ...(parent === null ? {} : { parent }),

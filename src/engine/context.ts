@@ -1,5 +1,6 @@
 // Makes the `ctx` of a visit. Time, randomness, ids and log lines are pure calls like any other, so
 // that a replay sees what the first execution saw; a log line is a call, so that it is said once.
+import { termsFault } from '../model/approval.ts'
 import { plainCopy } from '../model/canonical.ts'
 import type {
   ApprovalRequest,
@@ -14,7 +15,6 @@ import type { Graph } from '../model/graph.ts'
 import * as limits from '../model/limits.ts'
 import { checkName, isName, shown } from '../model/name.ts'
 import { doneWith, failWith, goTo } from '../model/node.ts'
-import { isMs, isNames } from '../model/risk.ts'
 import { isSchema, type Schema, validate } from '../model/schema.ts'
 import { type AnySpec, beats, isTool, makeTool, type Tool } from '../model/tool.ts'
 import { spawnTool } from './arrivals.ts'
@@ -128,18 +128,17 @@ function askOf(kind: Ask['kind'], request: Question & ApprovalRequest): Ask {
   if (typeof request?.title !== 'string' || request.title === '') {
     throw bad(' needs a title: what is asked?')
   }
-  const { title, queue = 'default', deciders, slaMs, schema } = request
+  const { title, queue = 'default', schema, data, ...terms } = request
   if (typeof queue !== 'string' || queue === '') throw bad(': `queue` must be a string')
-  if (!isNames(deciders)) throw bad(': `deciders` must be a list of names, at least one')
-  if (!isMs(slaMs)) throw bad(': `slaMs` must be milliseconds above 0')
+  const fault = termsFault(terms)
+  if (fault !== null) throw bad(`: ${fault}`)
   if (schema !== undefined && !isSchema(schema)) throw bad(': `schema` must be a Standard Schema')
   return {
     kind,
     title,
     queue,
-    data: plainCopy(request.data === undefined ? null : request.data),
-    deciders: deciders ?? null,
-    slaMs: slaMs ?? null,
+    data: plainCopy(data === undefined ? null : data),
+    terms,
     schema: (schema as Schema | undefined) ?? null,
     why: null,
   }

@@ -1,6 +1,8 @@
 // Makes the items that wait for a person. Their ids are hashes of what they are about, so that a
 // visit that comes to the same point again finds the same item and makes no second one.
+import { approvalBody } from '../model/approval.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
+import { firstDeadline } from '../model/deadline.ts'
 import { ReplayUnsafeError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import {
@@ -65,15 +67,18 @@ export function leftBehindItem(visit: Visit): Item {
 
 /** What a person is asked: by the node, or about a call that the risk policy holds. */
 export function askItem(visit: Visit, call: IssuedCall, ask: Ask): Item {
-  const { kind, title, data, queue, deciders, slaMs, why } = ask
+  const { kind, title, data, queue, terms, why } = ask
   const schema = ask.schema && (jsonSchemaOf(ask.schema, 'input')?.json ?? null)
   const shown = { title, data }
-  const approval =
-    kind === 'approval' ? { shownHash: sha256(canonical(shown)), deciders, schema, why } : null
   const input = call.held ? readable(call.inputJson) : null
-  const item = makeItem(visit, null, call.subject, { ...nothing, input, data, approval })
-  const dueAt = slaMs === null ? null : item.createdAt + slaMs
-  return { ...item, kind, title, queue, dueAt }
+  const item = makeItem(visit, null, call.subject, { ...nothing, input, data })
+  const shownHash = sha256(canonical(shown))
+  const from = item.createdAt
+  const approval =
+    kind === 'approval' ? approvalBody({ shownHash, schema, why }, terms, from) : null
+  const slaAt = terms.slaMs === undefined ? null : from + terms.slaMs
+  const dueAt = approval?.slaAt === undefined ? slaAt : firstDeadline(approval)
+  return { ...item, kind, title, queue, dueAt, body: { ...item.body, approval } }
 }
 
 /** The run cannot go on from its own checkpoint: a person may pin an earlier one (D11). */

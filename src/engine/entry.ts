@@ -14,6 +14,7 @@ import {
   keyOf,
   type Subject,
 } from '../model/records.ts'
+import { votesOn } from '../model/vote.ts'
 import type { Changes, Loaded, Sealed } from '../store/store.ts'
 import { answerOf, isBlindFailure, type Settled, settledBy } from './answers.ts'
 import {
@@ -24,7 +25,7 @@ import {
   trustedSignals,
   usedSignal,
 } from './arrivals.ts'
-import { isBound } from './ruling.ts'
+import { hasQuorum, isBound } from './ruling.ts'
 
 export interface Entry {
   readonly key: string
@@ -230,7 +231,8 @@ class Opener implements Opening {
     }
     if (receipt) return
     const known = this.sequence(decision)
-    const answer = answerOf(known, entry.record)
+    const votes = votesOn(this.loaded.decisions, known.itemId)
+    const answer = answerOf(known, entry.record, votes)
     entry.settled = { ...answer, seq: known.seq, fresh: decision.seq === null }
     entry.ruling = known
     entry.grant = null
@@ -247,8 +249,11 @@ class Opener implements Opening {
       kind === 'approval' && state === 'open' && isHere(body.subject)
     const last = decisions.findLast((row) => row.kind === 'approval' && isHere(row.subject))
     if (last?.decisionId !== decision.decisionId || items.some(isAsking)) return false
-    if (isBound(decision, record, items)) return true
-    const message = `what ${decision.by} was shown is not what the record says`
+    const bound = isBound(decision, record, items)
+    if (bound && hasQuorum(decision, record, this.loaded)) return true
+    const message = bound
+      ? `${decision.by} has approved it, and not as many others as it needs`
+      : `what ${decision.by} was shown is not what the record says`
     const data = { tool: record.tool, message }
     this.changes.events.push(eventOf(run, this.clock.now(), 'decision_unusable', data))
     return false

@@ -45,15 +45,14 @@ function riskCall({ run }: Visit, { tool, inputJson, risk, replayClass }: Issued
 
 /** What a person is shown about a held call: its input, and what the policy adds. */
 export function askAbout(call: IssuedCall, said: RiskAsk): Ask {
-  const { title, queue, data, deciders, slaMs, why } = said
+  const { title, queue, data, why, ...terms } = said
   const input = JSON.parse(call.inputJson)
   return {
     kind: 'approval',
     title: title ?? `${call.tool.name}: may it be sent?`,
     data: data === undefined ? { input } : { input, data },
     queue: queue ?? 'approvals',
-    deciders: deciders ?? null,
-    slaMs: slaMs ?? null,
+    terms,
     schema: call.tool.rules.input,
     why: why ?? null,
   }

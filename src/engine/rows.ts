@@ -60,7 +60,9 @@ export function intentRow(
 function shownJson({ ask, held }: IssuedCall): string | null {
   if (ask === null || held) return null
   const { title, data, queue } = ask
-  return canonical({ title, data, queue })
+  const { quorum = 1 } = ask.terms
+  // Signed with the record: whoever can write to the items alone cannot make one voice enough.
+  return canonical({ title, data, queue, ...(quorum > 1 ? { quorum } : {}) })
 }
 
 export function attemptRow(

@@ -5,6 +5,8 @@ import { CounterfoilError } from '../model/errors.ts'
 import { type CallRecord, type Decision, type Item, isAsked } from '../model/records.ts'
 import { type Schema, validate } from '../model/schema.ts'
 import { isSame } from '../model/state.ts'
+import { votersFor } from '../model/vote.ts'
+import type { Loaded } from '../store/store.ts'
 import type { IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
 
@@ -54,6 +56,16 @@ export function isBound(decision: Decision, record: CallRecord, items: readonly 
   } catch {
     return false // a row that cannot even be read binds nobody
   }
+}
+
+/** Whether as many people have agreed as had to: by their signed votes, and the signed record. */
+export function hasQuorum(decision: Decision, record: CallRecord, now: Loaded): boolean {
+  if (decision.outcome !== 'approve') return true
+  const { itemId, by } = decision
+  const item = now.items.find((row) => row.itemId === itemId)
+  const asked = isAsked(record.tool) ? JSON.parse(record.inputJson ?? 'null') : null
+  const needed = Math.max(asked?.quorum ?? 1, item?.body.approval?.quorum ?? 1)
+  return votersFor(now.decisions, itemId, 'approve', by).size >= needed
 }
 
 function shownBy(item: Item | undefined): { title?: string; data: { input: unknown } } {

@@ -231,9 +231,10 @@ function childName(visit: Visit, call: IssuedCall): string | null {
 }
 
 function childOf(visit: Visit, call: IssuedCall, graph: Graph): NewRun {
-  const { namespace, runId, generation, visit: number, traceId } = visit.run
+  const { namespace, runId, generation, visit: number, traceId, startedBy } = visit.run
   const parent = { runId, attemptId: attemptId(generation, number, call.key, 0) }
   const { input } = JSON.parse(call.inputJson) as { input: unknown }
   const of = { namespace, runId: childId(visit, call), input, parent, traceId }
-  return newRun(visit.clock, graph, of)
+  // Whoever started the parent started this: they may not decide here what they may not there.
+  return newRun(visit.clock, graph, startedBy === null ? of : { ...of, by: startedBy })
 }

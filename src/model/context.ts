@@ -1,4 +1,5 @@
 // What node code is given. Types only: the engine makes the values.
+import type { ApprovalTerms, Vote } from './approval.ts'
 import type { Graph } from './graph.ts'
 import type { NodeEnd } from './node.ts'
 import type { Frozen, Schema } from './schema.ts'
@@ -25,24 +26,21 @@ export interface Question {
 }
 
 /** What a person is asked to approve. */
-export interface ApprovalRequest<D = unknown> {
+export interface ApprovalRequest<D = unknown> extends ApprovalTerms {
   title: string
   /** Plain data, exactly what the person sees: the approval is bound to it. */
   data?: D
   queue?: string
   /** What an edit must fit. */
   schema?: Schema
-  /** Who may decide; anybody, unless told. */
-  deciders?: readonly string[]
-  /** How long the decision may take. */
-  slaMs?: number
 }
 
 /** What a person decided about `ctx.approval`. */
 export interface Approval<D = unknown> {
-  /** True for approve and edit. */
+  /** True for approve and edit, and for what expired as approved. */
   readonly approved: boolean
-  readonly outcome: 'approve' | 'edit' | 'reject' | 'respond'
+  /** `expire`: nobody decided in time. */
+  readonly outcome: 'approve' | 'edit' | 'reject' | 'respond' | 'expire'
   /** What was approved: the edit, or what was shown. */
   readonly data: D
   /** What was said instead of a decision (respond). */
@@ -51,6 +49,8 @@ export interface Approval<D = unknown> {
   readonly reason: string
   readonly at: number
   readonly itemId: string
+  /** Where several had to agree, what each of them but the last said. */
+  readonly votes: readonly Vote[]
   /** The decision as a message for the run's history and the model's context (E4). */
   readonly message: DecisionMessage
 }

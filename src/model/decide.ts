@@ -4,6 +4,7 @@
 import { authorFault } from './author.ts'
 import { canonical, sha256, wellFormed } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
+import { noticeOfFailure } from './notice.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -16,10 +17,21 @@ import {
   type Item,
   isAsked,
   keyOf,
+  type Notice,
   type Outcome,
+  type Remark,
   type Run,
   type Subject,
 } from './records.ts'
+import {
+  checkDecider,
+  earlierVote,
+  isVote,
+  neededFor,
+  voteRow,
+  votersFor,
+  withVote,
+} from './vote.ts'
 
 export interface DecideRequest {
   readonly outcome: Outcome
@@ -28,6 +40,8 @@ export interface DecideRequest {
   /** use_record and retire_record: which of the unmatched records. */
   readonly record?: { tool: string; inputHash: string; occurrence: number }
   readonly by: string
+  /** What a token says about whoever decides: `role:…`, `group:…`. */
+  readonly claims?: readonly string[]
   readonly reason: string
   readonly evidence?: string
   /** The version of the item that was looked at. */
@@ -52,7 +66,8 @@ export interface DecideChanges {
   items: Item[]
   decisions: Decision[]
   events: Event[]
-  run: {
+  notices?: Notice[]
+  run?: {
     arrive: true
     state?: 'pending' | 'failed'
     waitingFor?: null
@@ -76,9 +91,10 @@ export function outcomesOf(item: Item): readonly Outcome[] {
   if (item.kind === 'question') return ['respond', 'fail', 'abandon']
   if (item.kind === 'approval') {
     const held = !isAsked(item.body.subject?.tool ?? '')
-    return held
-      ? ['approve', 'edit', 'reject', 'abandon']
-      : ['approve', 'edit', 'reject', 'respond', 'abandon']
+    // Where several have to agree, it is to one and the same thing.
+    const edits: readonly Outcome[] = neededFor(item.body.approval, 'approve') > 1 ? [] : ['edit']
+    const ends: readonly Outcome[] = held ? ['abandon'] : ['respond', 'abandon']
+    return ['approve', ...edits, 'reject', ...ends]
   }
   if (item.reason === 'drift' && item.body.subject === null) return ['retire_record', 'abandon']
   return item.reason ? doubtOutcomes[item.reason] : []
@@ -99,20 +115,59 @@ export function decide(
   }
   checkOutcome(item, request)
   const decision = decisionOf(item, request, made)
-  const same = now.decisions.find((old) => old.itemId === itemId && isSame(old, decision))
+  const same =
+    now.decisions.find((old) => old.itemId === itemId && isSame(old, decision)) ??
+    earlierVote(item, now.decisions, decision)
   if (same) return { changes: null, decision: same }
-  checkOpen(item, request)
-  checkDecider(item, request)
+  checkOpen(item, request, made.at)
+  checkDecider(now.run, item, request)
   checkUnsettled(now, item)
   checkAttempts(now, item, request, made.at)
+  if (isVote(item, now.decisions, decision)) return voted(now, item, decision)
   return { changes: changesOf(now, item, decision), decision }
 }
 
-function decisionOf(
+/** One of several that are needed: on record, and nothing follows from it yet. */
+function voted({ run, decisions }: DecideView, item: Item, decision: Decision) {
+  const { by, why, at, itemId } = decision
+  const says = decision.outcome === 'reject' ? 'reject' : 'approve'
+  const row = voteRow(decision)
+  const votes = votersFor(decisions, itemId, says, by).size
+  const needed = neededFor(item.body.approval, says)
+  const event = eventOf(run, at, 'voted', { item: itemId, says, by, why, votes, needed })
+  const changes = { items: [withVote(item, row)], decisions: [row], events: [event] }
+  return { changes, decision: row }
+}
+
+/** The machine's own word about an item, written as a person's is. */
+export function decided(
+  run: Run,
   item: Item,
-  request: DecideRequest,
+  said: Omit<DecideRequest, 'outcome'> & { readonly outcome: 'expire' },
   made: { decisionId: string; at: number },
-): Decision {
+): DecideChanges {
+  return changesOf({ run, items: [item] }, item, decisionOf(item, said, made))
+}
+
+/** What somebody says about an item that is no decision; its version stays (it is not raised). */
+export function comment(
+  { run, items }: Pick<DecideView, 'run' | 'items'>,
+  itemId: string,
+  said: { by: string; text: string },
+  made: { decisionId: string; at: number },
+): { changes: Pick<DecideChanges, 'decisions' | 'events'>; comment: Decision } {
+  const item = items.find((row) => row.itemId === itemId)
+  if (item === undefined) throw error('ITEM_NOT_FOUND', `there is no item ${itemId}`)
+  const { by, text: reason } = said
+  const request = { outcome: 'comment' as const, by, reason, version: item.version }
+  const row = { ...decisionOf(item, request, made), subject: null }
+  const event = eventOf(run, made.at, 'commented', { item: itemId, by: row.by, text: row.why })
+  return { changes: { decisions: [row], events: [event] }, comment: row }
+}
+
+type Said = Omit<DecideRequest, 'outcome'> & { readonly outcome: Outcome | Remark }
+
+function decisionOf(item: Item, request: Said, made: { decisionId: string; at: number }): Decision {
   const fault = authorFault(request)
   if (fault) throw error('DECISION_INVALID', `a decision ${fault}`)
   const { namespace, runId, itemId, kind, reason, generation, visit } = item
@@ -149,7 +204,7 @@ function shownHashOf({ title, body: { approval, data } }: Item): string | null {
   return approval ? sha256(canonical({ title, data })) : null
 }
 
-function recordOf(item: Item, request: DecideRequest): Subject | null {
+function recordOf(item: Item, request: Said): Subject | null {
   const wanted = request.record
   const names = item.body.unmatched.map((record) => keyOf(record))
   if (request.outcome !== 'use_record' && request.outcome !== 'retire_record') {
@@ -195,7 +250,15 @@ function isSame(old: Decision, next: Decision): boolean {
   return words(old) === words(next)
 }
 
-function checkOpen(item: Item, request: DecideRequest): void {
+function checkOpen(item: Item, request: DecideRequest, at: number): void {
+  const { expire } = item.body.approval ?? {}
+  if (item.state === 'open' && expire && expire.at <= at) {
+    const when = new Date(expire.at).toISOString()
+    throw error(
+      'ITEM_CLOSED',
+      `item ${item.itemId} has expired (${when}); nothing is left to decide`,
+    )
+  }
   if (item.state !== 'open') {
     const how = item.state === 'decided' ? 'was decided' : `was closed: ${item.closedBy}`
     throw error('ITEM_CLOSED', `item ${item.itemId} ${how}; nothing is left to decide`)
@@ -253,15 +316,6 @@ const needsResult: Partial<Record<Outcome, string>> = {
 }
 const takesNone: readonly Outcome[] = ['approve', 'reject', 'pin', 'resume']
 
-function checkDecider(item: Item, { by }: DecideRequest): void {
-  const deciders = item.body.approval?.deciders ?? null
-  if (deciders === null || deciders.includes(by)) return
-  throw error(
-    'DECISION_FORBIDDEN',
-    `${by} may not decide item ${item.itemId}: it is for ${deciders.join(', ')}`,
-  )
-}
-
 function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: number): void {
   const denies = request.outcome === 'did_not_happen' || request.outcome === 'fail'
   const sent = item.reason === 'unknown' || item.reason === 'tampered'
@@ -302,7 +356,11 @@ export function quietUntil(
   return ends.sort((a, b) => b.at - a.at)[0] ?? { at: 0, attempt: 0, worker: '' }
 }
 
-function changesOf(now: DecideView, item: Item, decision: Decision): DecideChanges {
+function changesOf(
+  now: Pick<DecideView, 'run' | 'items'>,
+  item: Item,
+  decision: Decision,
+): DecideChanges {
   const { run } = now
   const { at, by, outcome, why } = decision
   const decided: Item = { ...item, state: 'decided', version: item.version + 1, closedAt: at }
@@ -332,6 +390,7 @@ function changesOf(now: DecideView, item: Item, decision: Decision): DecideChang
     errorJson: JSON.stringify(failure),
   }
   changes.events.push(moved(run, at, 'failed', failure.message))
+  changes.notices = [noticeOfFailure(run, JSON.stringify(failure), at, decision.decisionId)]
   for (const other of now.items) {
     if (other.state !== 'open' || other.itemId === item.itemId) continue
     const version = other.version + 1

@@ -95,9 +95,11 @@ export function documentOf({ run, state, records, decisions, read }: DocumentPar
     memory: said['memory'] ?? null,
     messages: Array.isArray(said['messages']) ? said['messages'] : [],
     pendingCalls: own.filter(isOpen).map(pendingOf),
-    decisions: decisions.map(({ itemId: item, outcome, by, why: reason, at }) => ({
-      ...{ item, outcome, by, reason, at },
-    })),
+    decisions: decisions
+      .filter(({ outcome }) => outcome !== 'comment')
+      .map(({ itemId: item, outcome, by, why: reason, at }) => ({
+        ...{ item, outcome, by, reason, at },
+      })),
     budget: sum(own),
     waitingFor: run.waitingFor,
   }

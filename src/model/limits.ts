@@ -64,6 +64,12 @@ export const blobBytesMin = 65_536
 /** Characters in the name and in the reason of whoever decides: they lie in small rows. */
 export const saidLengthMax = 4_000
 
+/** People who have to agree about one approval: more than that is an election. */
+export const quorumMax = 100
+
+/** Items in one bulk decision: each is a transaction of its own, and somebody waits for them. */
+export const bulkMax = 200
+
 /** Unclaimed records in one drift item: more than a person looks through; the rest comes after. */
 export const unmatchedShownMax = 200
 
@@ -106,3 +112,9 @@ export const retainEveryMs = 3_600_000
 const dayMs = 24 * 3_600_000
 export const retention = { pureMs: dayMs, keyedMs: 14 * dayMs, unsafeMs: 90 * dayMs }
 export const retentionFloorMs = 14 * dayMs
+
+/** How long a notice waits for somebody who tells people of it: older news is no news. */
+export const noticeKeepMs = 7 * dayMs
+
+/** Rows that metrics look at, the newest first: a look must not grow with the ledger. */
+export const recentRowsMax = 20_000

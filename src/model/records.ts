@@ -1,8 +1,11 @@
 // The rows of a run, as engine, client and stores exchange them. Field names are the columns'.
 
 import { sha256 } from './canonical.ts'
+import type { DoubtReason, ItemKind, Subject } from './item.ts'
 import type { RunState } from './run-state.ts'
 import type { ReplayClass } from './tool.ts'
+
+export type * from './item.ts'
 
 /** Which run: ids are unique within a namespace. */
 export interface RunRef {
@@ -43,6 +46,8 @@ export interface Run extends RunRef {
   /** The run that started this one, and the attempt of its `ctx.spawn` that is told of the end. */
   readonly parentRunId: string | null
   readonly parentAttemptId: string | null
+  /** Who asked for it, if they said: whoever may not decide about their own run. */
+  readonly startedBy: string | null
   /** When a run that waits is looked at again, whatever arrives before: its first deadline. */
   readonly wakeAt: number | null
   readonly endedAt: number | null
@@ -162,92 +167,6 @@ export interface Evidence extends RunRef {
   readonly seq: number | null
 }
 
-export type ItemKind = 'doubt' | 'question' | 'approval'
-/** `failed`: a failed call whose run is tried again. `poison`: its workers died of it. */
-export type DoubtReason =
-  | 'unknown'
-  | 'drift'
-  | 'tampered'
-  | 'unresolved'
-  | 'key_conflict'
-  | 'checkpoint'
-  | 'failed'
-  | 'poison'
-
-/** What waits for a person. */
-export interface Item extends RunRef {
-  readonly itemId: string
-  readonly kind: ItemKind
-  readonly reason: DoubtReason | null
-  readonly state: 'open' | 'decided' | 'closed'
-  readonly version: number
-  readonly queue: string
-  readonly title: string
-  readonly generation: number
-  readonly visit: number
-  /** When it should have been decided (its SLA). */
-  readonly dueAt: number | null
-  /** When it was noticed that it had not. */
-  readonly overdueAt: number | null
-  readonly body: ItemBody
-  readonly createdAt: number
-  readonly closedAt: number | null
-  /** Why it was closed without a decision. */
-  readonly closedBy: string | null
-}
-
-/** Which call an item or a decision is about. */
-export interface Subject {
-  readonly tool: string
-  readonly inputHash: string
-  readonly occurrence: number
-  readonly nth: number
-}
-
-export interface ItemBody {
-  /** Null when the node ended and left records behind. */
-  readonly subject: Subject | null
-  readonly node: string
-  /** The ids that a foreign runtime gave to the visit; null for a graph's. */
-  readonly scope: { readonly nodeId: string; readonly checkpointId: string } | null
-  readonly input: unknown
-  readonly attempt: number
-  readonly idempotencyKey: string | null
-  /** Drift: the recorded calls that nothing claimed. */
-  readonly unmatched: readonly UnmatchedCall[]
-  readonly error: { code: string; message: string } | null
-  readonly probe: string | null
-  /** Questions and approvals: what was shown. */
-  readonly data: unknown
-  readonly approval: ApprovalBody | null
-  /** A damaged checkpoint: what is wrong, and which earlier ones are good. */
-  readonly damage: Damage | null
-}
-
-export interface ApprovalBody {
-  /** SHA-256 of the canonical form of what was shown: a decision is bound to it. */
-  readonly shownHash: string
-  /** Who may decide; null for anybody. */
-  readonly deciders: readonly string[] | null
-  /** JSON Schema of an edit, if the schema's library can tell. */
-  readonly schema: unknown
-  /** Why it was asked, for a call that the risk policy held. */
-  readonly why: string | null
-}
-
-export interface Damage {
-  readonly why: string
-  readonly visit: number
-  /** Visits whose checkpoint can be pinned, newest first. */
-  readonly good: readonly number[]
-}
-
-export interface UnmatchedCall extends Subject {
-  readonly status: CallStatus
-  readonly input: unknown
-  readonly result: unknown
-}
-
 export const outcomes = [
   'happened',
   'did_not_happen',
@@ -265,7 +184,13 @@ export const outcomes = [
 ] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** What a person said about an item. */
+/**
+ * What is said about an item and is no person's decision: one vote of several that are needed, a
+ * comment, and the time that was over before anybody decided.
+ */
+export type Remark = 'vote' | 'comment' | 'expire'
+
+/** What a person said about an item. Votes and comments have no subject: they decide nothing. */
 export interface Decision extends RunRef {
   readonly decisionId: string
   readonly itemId: string
@@ -274,7 +199,7 @@ export interface Decision extends RunRef {
   readonly generation: number
   readonly visit: number
   readonly subject: Subject | null
-  readonly outcome: Outcome
+  readonly outcome: Outcome | Remark
   /** use_record and retire_record: the record that is meant. */
   readonly record: Subject | null
   readonly resultJson: string | null
@@ -320,6 +245,18 @@ export interface Event extends RunRef {
   readonly generation: number
   readonly visit: number
   readonly data: Readonly<Record<string, unknown>>
+}
+
+export type NoticeKind = 'waiting_human' | 'doubt' | 'sla_passed' | 'run_failed'
+
+/** What people outside must be told, written with what it is about. */
+export interface Notice extends RunRef {
+  /** The same for the same thing, however often it is written. */
+  readonly noticeId: string
+  readonly kind: NoticeKind
+  readonly itemId: string | null
+  readonly at: number
+  readonly dataJson: string
 }
 
 /** Records of what a person is asked by the node itself, as against calls that are held for one. */

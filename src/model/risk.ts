@@ -1,5 +1,6 @@
 // The risk policy: what the operator's own code says about a call before it is dispatched. Types,
 // and the reading of its answer; the gate asks and obeys.
+import { type ApprovalTerms, termsFault } from './approval.ts'
 import { CounterfoilError } from './errors.ts'
 import type { ReplayClass } from './tool.ts'
 
@@ -21,14 +22,14 @@ export interface RiskCall {
 }
 
 /** Puts the call before a person; the approval is bound to this call's input. */
-export interface RiskAsk {
+export interface RiskAsk extends Omit<ApprovalTerms, 'expire'> {
   title?: string
   queue?: string
   /** Shown beside the input. */
   data?: unknown
-  deciders?: readonly string[]
-  slaMs?: number
   why?: string
+  /** Not sent, if nobody has agreed by then. */
+  expire?: { afterMs: number }
 }
 
 export type RiskAnswer = 'run' | { ask: RiskAsk | true } | { refuse: string }
@@ -55,18 +56,12 @@ function checkAsk(tool: string, ask: RiskAsk): RiskAsk {
       throw invalid(tool, `\`ask.${key}\` must be a string`)
     }
   }
-  if (!isNames(ask.deciders)) throw invalid(tool, '`ask.deciders` must be a list of names')
-  if (!isMs(ask.slaMs)) throw invalid(tool, '`ask.slaMs` must be milliseconds above 0')
+  const fault = termsFault(ask)
+  if (fault !== null) throw invalid(tool, `in \`ask\`, ${fault}`)
+  if ((ask.expire as { as?: unknown } | undefined)?.as === 'approve') {
+    throw invalid(tool, 'a call that is held is never sent because nobody said no: leave out `as`')
+  }
   return ask
-}
-
-export function isNames(value: unknown): boolean {
-  if (value === undefined) return true
-  return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === 'string')
-}
-
-export function isMs(value: unknown): boolean {
-  return value === undefined || (typeof value === 'number' && value > 0 && Number.isFinite(value))
 }
 
 function invalid(tool: string, what: string): CounterfoilError {

@@ -12,6 +12,8 @@ export interface NewRunOf {
   /** Validated, and plain. */
   readonly input: unknown
   readonly parent?: Parent
+  /** Who asks for it. */
+  readonly by?: string
   /** One trace over a run and all its children. */
   readonly traceId?: string
 }
@@ -43,6 +45,7 @@ export function newRun(clock: Clock, graph: Graph, of: NewRunOf): NewRun {
     traceId: of.traceId ?? clock.uuid().replaceAll('-', ''),
     parentRunId: parent?.runId ?? null,
     parentAttemptId: parent?.attemptId ?? null,
+    startedBy: of.by ?? null,
     wakeAt: null,
     endedAt: null,
     swept: null,
@@ -51,7 +54,11 @@ export function newRun(clock: Clock, graph: Graph, of: NewRunOf): NewRun {
   }
   const { version, start: node } = graph
   const place = { namespace, runId, generation: at.generation, version, node, createdAt: now }
-  const data = { graph: graph.id, ...(parent ? { parent: parent.runId } : {}) }
+  const data = {
+    graph: graph.id,
+    ...(parent ? { parent: parent.runId } : {}),
+    ...(of.by ? { by: of.by } : {}),
+  }
   return {
     run,
     checkpoint: firstCheckpoint(place, input).row,

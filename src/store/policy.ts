@@ -9,12 +9,12 @@ import type { Authority, Changes, Parent, RunChange } from './store.ts'
 const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
   holder: [
     ...(['records', 'attempts', 'evidence', 'items', 'decisions', 'events'] as const),
-    ...(['checkpoints', 'signals', 'children', 'run'] as const),
+    ...(['checkpoints', 'signals', 'children', 'notices', 'run'] as const),
   ],
   // A checkpoint only by pinning an earlier one again, which rewinds the run (D11).
-  client: ['items', 'decisions', 'events', 'checkpoints', 'signals', 'run'],
+  client: ['items', 'decisions', 'events', 'checkpoints', 'signals', 'notices', 'run'],
   // A former holder reports what it learnt: the end of its attempt, and what follows from it (I11).
-  evidence: ['evidence', 'attempts', 'items', 'decisions', 'events', 'run'],
+  evidence: ['evidence', 'attempts', 'items', 'decisions', 'events', 'notices', 'run'],
 }
 
 /** What a change is judged by. */
@@ -78,6 +78,7 @@ function rowsOf(changes: Changes): RunRef[] {
     ...(changes.events ?? []),
     ...(changes.checkpoints ?? []),
     ...(changes.signals ?? []),
+    ...(changes.notices ?? []),
   ]
   return rows
 }

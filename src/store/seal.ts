@@ -1,6 +1,7 @@
 // MACs over intents, receipts, evidence, grants and decisions. A row that does not verify is never
 // trusted: its call goes to a person. Keys have ids, so that old rows verify after a rotation.
-import { hash, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hash, timingSafeEqual } from 'node:crypto'
+import { randomHex } from '../clock.ts'
 import type { Attempt, CallRecord, Decision, Evidence, Signal } from '../model/records.ts'
 import type { Shared, ShareKey } from './store.ts'
 
@@ -19,6 +20,10 @@ export interface Sealer {
   /** A shared result, usable until then. */
   shared(key: ShareKey, shared: Shared, until: number): string
   verifies(mac: string | null, text: string): boolean
+  /** A secret that has to be read again, as it may lie in a row. */
+  conceal(text: string): string
+  /** Null for what no key of this store has concealed. */
+  reveal(concealed: string): string | null
   /** This key signs from now on; rows of the others still verify. */
   add(key: Key): void
   /** The keys came from outside: whoever keeps them rotates them. */
@@ -64,6 +69,13 @@ export function createSealer(keys: readonly Key[], options: SealerOptions = {}):
     attempt: (row) => seal(attemptText(row)),
     signal: (row) => seal(signalText(row)),
     shared: (key, shared, until) => seal(sharedText(key, shared, until)),
+    conceal: (text) => `${current.id}:${encrypt(current, text)}`,
+    reveal: (concealed) => {
+      const colon = concealed.indexOf(':')
+      const id = concealed.slice(0, Math.max(0, colon))
+      const key = byId.get(id) ?? findKey(id)
+      return key === undefined ? null : decrypt(key, concealed.slice(colon + 1))
+    },
     verifies: (mac, text) => {
       const colon = mac?.indexOf(':') ?? -1
       if (mac === null || colon < 0) return false
@@ -74,6 +86,35 @@ export function createSealer(keys: readonly Key[], options: SealerOptions = {}):
       const right = Buffer.from(sign(key, text))
       return claimed.length === right.length && timingSafeEqual(claimed, right)
     },
+  }
+}
+
+const cipher = 'aes-256-gcm'
+const ivBytes = 12
+const tagBytes = 16
+
+/** What signs is not what encrypts: the one key is made of the other. */
+function cipherKey(key: Key): Buffer {
+  return hash('sha256', sign(key, 'counterfoil conceal'), 'buffer')
+}
+
+function encrypt(key: Key, text: string): string {
+  const iv = Buffer.from(randomHex(ivBytes), 'hex')
+  const making = createCipheriv(cipher, cipherKey(key), iv)
+  const body = Buffer.concat([making.update(text, 'utf8'), making.final()])
+  return Buffer.concat([iv, making.getAuthTag(), body]).toString('base64url')
+}
+
+function decrypt(key: Key, text: string): string | null {
+  const bytes = Buffer.from(text, 'base64url')
+  if (bytes.length < ivBytes + tagBytes) return null
+  const reading = createDecipheriv(cipher, cipherKey(key), bytes.subarray(0, ivBytes))
+  reading.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
+  try {
+    const body = reading.update(bytes.subarray(ivBytes + tagBytes))
+    return Buffer.concat([body, reading.final()]).toString('utf8')
+  } catch {
+    return null
   }
 }
 

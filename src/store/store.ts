@@ -10,6 +10,7 @@ import type {
   Event,
   Evidence,
   Item,
+  Notice,
   Run,
   RunRef,
   Signal,
@@ -17,6 +18,9 @@ import type {
   WaitingFor,
 } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
+import type { DocumentStore } from './documents.ts'
+
+export type * from './documents.ts'
 
 /**
  * One run's changes. Rows are put whole: inserted, or replacing an earlier form of themselves that
@@ -34,6 +38,8 @@ export interface Changes {
   signals?: Signal[]
   /** Runs that this one starts: made with the intent that asks for them, or not at all. */
   children?: NewRun[]
+  /** What people outside must be told. One that is there already stays as it is. */
+  notices?: Notice[]
   run?: RunChange
 }
 
@@ -195,6 +201,8 @@ export interface RunFilter extends ListRequest {
   readonly graph?: string
   /** The children of this run. */
   readonly parentRunId?: string
+  /** Occurs in the run's id. */
+  readonly idContains?: string
   readonly newestFirst?: boolean
 }
 
@@ -202,6 +210,18 @@ export interface ItemFilter extends ListRequest {
   readonly kind?: Item['kind']
   readonly state?: Item['state']
   readonly runId?: string
+  readonly queue?: string
+  /** Open ones whose SLA has passed. */
+  readonly overdue?: boolean
+  readonly newestFirst?: boolean
+}
+
+/** An event with its place in the history of its run, which only grows. */
+export type PlacedEvent = Event & { readonly id: number }
+
+export interface EventsRequest extends Omit<ListRequest, 'namespace'> {
+  /** Only events behind the one with this id. */
+  readonly after?: number
 }
 
 /** How long the records of ended runs are kept, by replay class (B6). */
@@ -241,6 +261,29 @@ export interface Backlog {
   readonly overdueItems: number
 }
 
+/** What was lately done in a namespace, for metrics. Where there is much of it, the newest part. */
+export interface Recent {
+  readonly calls: readonly {
+    readonly replayClass: CallRecord['replayClass']
+    readonly status: CallRecord['status']
+    readonly count: number
+  }[]
+  /** Attempts of these calls, and those of them that were not the first of their call. */
+  readonly dispatched: number
+  readonly repeated: number
+  /** From the intent of an unsafe call to its receipt, of each. */
+  readonly unsafeMs: readonly number[]
+  /** How long items waited for people, of each. */
+  readonly waits: readonly { readonly kind: Item['kind']; readonly ms: number }[]
+  /** Runs that ended; `resumed`: more than one claim was needed. */
+  readonly ended: readonly {
+    readonly state: RunState
+    readonly resumed: boolean
+    readonly count: number
+  }[]
+  readonly usage: { readonly tokensIn: number; readonly tokensOut: number; readonly usd: number }
+}
+
 /** The result of a pure tool that runs share (B10). */
 export interface ShareKey {
   readonly namespace: string
@@ -270,7 +313,7 @@ export interface Renewer {
   close(): Promise<void>
 }
 
-export interface Store {
+export interface Store extends DocumentStore {
   readonly url: string
   /** The time that rows are written with: this machine's, or that of a server all share. */
   readonly clock: Clock
@@ -337,6 +380,7 @@ export interface Store {
   getSignal(ref: RunRef, signalId: string): Promise<Signal | null>
   listVersions(namespace: string): Promise<VersionRow[]>
   backlog(): Promise<Backlog>
+  recent(namespace: string, since: number): Promise<Recent>
   takeShare(key: ShareKey, workerId: string, makeMs: number): Promise<ShareAnswer>
   /** `shared`: usable for `shareMs` from now; null gives the right to make it back. */
   putShare(key: ShareKey, workerId: string, shared: Shared | null, shareMs: number): Promise<void>
@@ -368,7 +412,7 @@ export interface Store {
   /** The chain that the state at this visit is made of. */
   loadCheckpoints(ref: RunRef, generation: number, visit: number): Promise<Checkpoint[]>
   listDecisions(ref: RunRef): Promise<Sealed<Decision>[]>
-  listEvents(ref: RunRef, page: Omit<ListRequest, 'namespace'>): Promise<Page<Event>>
+  listEvents(ref: RunRef, page: EventsRequest): Promise<Page<PlacedEvent>>
 
   /** Null, or why no live run is worked on until a person adopts the store (I12). */
   moved(): Promise<string | null>

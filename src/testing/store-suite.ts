@@ -4,6 +4,7 @@ import { amendConcern } from './store/amend.ts'
 import { checkpointConcern } from './store/checkpoints.ts'
 import { childConcern } from './store/children.ts'
 import { commitConcern } from './store/commit.ts'
+import { documentConcern } from './store/documents.ts'
 import { dueConcern } from './store/due.ts'
 import { fenceConcern } from './store/fence.ts'
 import { createBench, type StoreUnderTest, type TestApi } from './store/fixtures.ts'
@@ -13,6 +14,7 @@ import { listConcern } from './store/list.ts'
 import { loadConcern } from './store/load.ts'
 import { lookupConcern } from './store/lookup.ts'
 import { notifyConcern } from './store/notify.ts'
+import { recentConcern } from './store/recent.ts'
 import { retentionConcern } from './store/retention.ts'
 import { shareConcern } from './store/shares.ts'
 import { signalConcern } from './store/signals.ts'
@@ -35,6 +37,8 @@ export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): v
     dueConcern(bench)
     retentionConcern(bench)
     shareConcern(bench)
+    documentConcern(bench)
+    recentConcern(bench)
     immutabilityConcern(bench)
     listConcern(bench)
     lookupConcern(bench)

@@ -1,12 +1,12 @@
-// Owns: noticing what has come due with nobody there to say so: runs to be woken, items past their
-// SLA, records that need not be kept any longer (D6, B6). Leases that ended are found by claims.
+// Owns: noticing what has come due with nobody there to say so: runs to be woken, items past one of
+// their deadlines, records that need not be kept any longer (D6, B6). Leases that ended are found by claims.
 // Does not own: which runs and records those are: the store says.
 // Invariants: every worker of a fleet runs one, and any of them may do any of it at any time: what
 // one has done another finds done. A pass is bounded; a part that fails does not stop the others.
 import type { Clock } from '../clock.ts'
 import * as limits from '../model/limits.ts'
-import { eventOf, type Item } from '../model/records.ts'
-import type { Amendment, LoadAt, Loaded, Retention, Store } from '../store/store.ts'
+import type { Retention, Store } from '../store/store.ts'
+import { passItem } from './deadline.ts'
 import { Loop } from './loop.ts'
 
 export interface SweeperOptions {
@@ -25,7 +25,7 @@ export interface SweeperStats {
   /** How late the last of them were, and the latest of all. */
   readonly wakeLagMs: number
   readonly wakeLagMaxMs: number
-  /** Items noted as past their SLA. */
+  /** Items past a deadline: noted, given to another queue, or expired. */
   readonly overdue: number
   /** Ended runs that retention took something of. */
   readonly swept: number
@@ -105,28 +105,18 @@ export class Sweeper {
   }
 
   private async noteOverdue(): Promise<number> {
-    const { store } = this.options
+    const { store, onWoken } = this.options
     const items = await store.listOverdue(limits.overdueBatchMax)
     let noted = 0
-    for (const item of items) if (await this.note(item)) noted++
+    for (const item of items) {
+      const done = await passItem(store, item)
+      if (done === 'woken') onWoken()
+      if (done !== 'nothing') noted++
+    }
     this.counts.overdue += noted
     // Others may be at the same items: only a pass that got on goes on at once.
     const more = items.length >= limits.overdueBatchMax && noted > 0
     return more ? 0 : this.spread(limits.sweepMs)
-  }
-
-  private note({ itemId, visit, body, ...ref }: Item): Promise<boolean> {
-    const { store } = this.options
-    const change = ({ run, items }: Loaded): Amendment<boolean> => {
-      const item = items.find((row) => row.itemId === itemId)
-      if (item?.state !== 'open' || item.overdueAt !== null) return { changes: null, value: false }
-      const overdueAt = store.clock.now()
-      const { queue, dueAt } = item
-      const event = eventOf(run, overdueAt, 'sla_passed', { item: itemId, queue, due_at: dueAt })
-      return { changes: { items: [{ ...item, overdueAt }], events: [event] }, value: true }
-    }
-    const at: LoadAt = { visit, ...(body.scope ? { scope: body.scope } : {}) }
-    return store.amend(ref, 'client', change, at)
   }
 
   private async takeOld(): Promise<number> {

@@ -91,7 +91,7 @@ describe('which outcomes an item has', () => {
         expect(decision).toMatchObject({ outcome, by: 'ana', version: 1, reason: one.reason })
         expect(changes.decisions).toEqual([decision])
         expect(changes.items[0]).toMatchObject({ itemId: 'i1', state: 'decided', version: 2 })
-        expect(changes.run.state).toBe(outcome === 'abandon' ? 'failed' : 'pending')
+        expect(changes.run?.state).toBe(outcome === 'abandon' ? 'failed' : 'pending')
       }
     },
   )
@@ -462,7 +462,7 @@ describe('D1 what a decision does to the run', () => {
     ]
     const { changes } = decided(ask('abandon', { reason: 'cancelled order' }), { items })
     expect(changes.run).toMatchObject({ arrive: true, state: 'failed', waitingFor: null })
-    expect(JSON.parse(changes.run.errorJson ?? '')).toMatchObject({
+    expect(JSON.parse(changes.run?.errorJson ?? '')).toMatchObject({
       code: 'RUN_ABANDONED',
       message: 'abandoned by ana: cancelled order',
     })

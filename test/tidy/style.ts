@@ -44,6 +44,15 @@ export function checkBanners(source: Source): string[] {
   return linesMatching(source, banner, 'is a banner')
 }
 
+/** Text stays text: nothing that makes markup or code of it is used. */
+export function checkMarkup(source: Source): string[] {
+  const markup =
+    /dangerouslySetInnerHTML|(?:inner|outer)HTML|insertAdjacentHTML|document\.write|srcdoc/
+  const made = /\bDOMParser\b|\beval\(|new Function\(|javascript:/
+  const pattern = new RegExp(`${markup.source}|${made.source}`)
+  return linesMatching(source, pattern, 'makes markup or code of text')
+}
+
 /** No test is left out, and none keeps the others out. */
 export function checkFocus(source: Source): string[] {
   return nodes(parse(source)).flatMap((node) => {

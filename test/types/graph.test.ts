@@ -366,7 +366,7 @@ describe('the rest of ctx', () => {
       const { message, outcome } = await ctx.approval({ title: 'Go?' })
       expectTypeOf(message).toEqualTypeOf<DecisionMessage>()
       expectTypeOf(message.role).toEqualTypeOf<'human'>()
-      expectTypeOf(outcome).toEqualTypeOf<'approve' | 'edit' | 'reject' | 'respond'>()
+      expectTypeOf(outcome).toEqualTypeOf<'approve' | 'edit' | 'reject' | 'respond' | 'expire'>()
     })
   })
 

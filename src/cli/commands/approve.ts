@@ -83,6 +83,7 @@ export function addRespond(program: Command): void {
 function ways(command: Command, reason: string): Command {
   return command
     .option('--by <name>', 'who decides (the user of this machine)')
+    .option('--claim <claims...>', 'what else they are: role:finance, group:board')
     .option('--reason <text>', reason)
     .option('--evidence <text>', 'where it can be seen: a link, a line of a log')
     .option('--version <n>', 'the version of the item that you looked at')

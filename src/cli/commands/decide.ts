@@ -40,6 +40,7 @@ export function addDecide(program: Command): void {
     .option('--result <json>', 'what it is answered with; @file reads a file')
     .option('--record <name>', 'the record that is meant: tool/hash/occurrence')
     .option('--by <name>', 'who decides (the user of this machine)')
+    .option('--claim <claims...>', 'what else they are: role:finance, group:board')
     .option('--reason <text>', 'why; required, and kept on record')
     .option('--evidence <text>', 'where it can be seen: a link, a line of a log')
     .option('--made-sure', 'earlier attempts are over, whatever the quiet time says')

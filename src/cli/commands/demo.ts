@@ -3,29 +3,50 @@ import type { Command } from 'commander'
 import { addGlobals, cliOf } from '../cli.ts'
 
 const help = `
-An agent reads context, plans, sends an e-mail, waits for approval and files an
-order. Its worker is killed for real (SIGKILL) after the mail server has taken
-the e-mail and before the worker knows: once on plain checkpoint replay, once
-on Counterfoil. It runs on this machine, in processes and a folder of its own,
-for a few seconds. If what it shows did not happen, it says so and fails.
+A server with its console, a worker, and a few agents that go on until Ctrl-C:
+vendors are taken on, trips are booked, customers are written to. Their upstreams
+are a process of their own, which counts what was done. The page Demo has a
+button that kills the worker (SIGKILL) in the middle of a call: watch what the
+next one does, and decide what nobody can know. It prints an address that signs
+your browser in.
+
+With --auto or --terminal it is a short story instead: an agent is killed after
+the mail server has taken its e-mail and before it knows, once on plain
+checkpoint replay, once on Counterfoil. If what it shows did not happen, it says
+so and fails.
 
 Examples:
-  counterfoil demo                     you decide what became of the e-mail
-  counterfoil demo --auto              it decides by itself
+  counterfoil demo                     in your browser, until you end it
+  counterfoil demo --terminal          the story; you decide
+  counterfoil demo --auto              the story; it decides by itself
   counterfoil demo --auto --json       what happened, as one document`
+
+interface Options {
+  auto?: boolean
+  terminal?: boolean
+  data?: string
+  port?: string
+}
 
 export function addDemo(program: Command): void {
   const command = program
     .command('demo')
     .description('watch an agent be killed, resume, and send no e-mail twice')
-    .option('--auto', 'ask nothing: decide by what is in the outbox')
-    .option('--data <dir>', 'an empty folder for everything it writes (a fresh one)')
+    .option('--auto', 'the story, once: it asks nothing, and decides by what is in the outbox')
+    .option('--terminal', 'the story, once: you decide, in this terminal')
+    .option('--data <dir>', 'the folder for everything it writes (a fresh one)')
+    .option('--port <n>', 'where the server listens (7070, or any that is free)')
     .addHelpText('after', help)
-    .action(async (options: { auto?: boolean; data?: string }) => {
+    .action(async (options: Options) => {
       // Loaded when it is wanted: it is half of the program, and no other command should wait for
       // it.
-      const { runDemo } = await import('../demo/demo.ts')
-      await runDemo(cliOf(command), options)
+      if (options.auto || options.terminal) {
+        const { runDemo } = await import('../demo/demo.ts')
+        await runDemo(cliOf(command), options)
+      } else {
+        const { runLive } = await import('../demo/live/run.ts')
+        await runLive(cliOf(command), options)
+      }
     })
   addGlobals(command, { store: false })
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { lookAt } from '../../client/item.ts'
 import { itemJson, itemViewJson } from '../../client/wire/rows.ts'
 import { systemClock } from '../../clock.ts'
+import { slaOf } from '../../model/deadline.ts'
 import * as limits from '../../model/limits.ts'
 import type { Item } from '../../model/records.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
@@ -11,6 +12,8 @@ import { decideLines } from '../item-commands.ts'
 import { type Cell, renderTable } from '../table.ts'
 import { duration, relative } from '../text.ts'
 import { oneOf, suggestion, usageError, wholeNumber } from '../usage.ts'
+import { addAlike } from './inbox/alike.ts'
+import { addComment } from './inbox/comment.ts'
 
 interface Options {
   kind?: string
@@ -62,6 +65,8 @@ export function addInbox(program: Command): void {
     .action((itemId: string) => showItem(cliOf(show), itemId))
   addGlobals(command)
   addGlobals(show)
+  addComment(command)
+  addAlike(command)
 }
 
 function checkNoArguments([first]: readonly string[]): void {
@@ -69,7 +74,9 @@ function checkNoArguments([first]: readonly string[]): void {
   if (first.startsWith('item_')) {
     throw usageError(`inbox lists items; did you mean: inbox show ${first}?`)
   }
-  throw usageError(`unknown command 'inbox ${first}'${suggestion(first, ['show'])}`)
+  throw usageError(
+    `unknown command 'inbox ${first}'${suggestion(first, ['show', 'comment', 'decide'])}`,
+  )
 }
 
 async function listInbox(cli: Cli, options: Options): Promise<void> {
@@ -114,7 +121,7 @@ function itemTable(cli: Cli, items: readonly Item[]): string[] {
   // Columns that only approvals fill are there only if one of these is shown.
   const queued = items.some((item) => item.kind === 'approval')
   const limited = items.some((item) => item.body.approval?.deciders)
-  const due = items.some((item) => item.dueAt !== null)
+  const due = items.some((item) => slaOf(item) !== null)
   const aged = !due || width >= wideEnough
   const columns = [
     { head: 'ITEM', yields: 5, keep: 'ends', least: 25 },
@@ -137,8 +144,10 @@ function itemTable(cli: Cli, items: readonly Item[]): string[] {
   return renderTable(columns, rows, { width, paintHead: colors.bold })
 }
 
-function dueCell(cli: Cli, { dueAt, state }: Item, now: number): Cell {
+function dueCell(cli: Cli, item: Item, now: number): Cell {
   const { dim, red } = cli.out.colors
+  const { state } = item
+  const dueAt = slaOf(item)
   if (dueAt === null) return { text: '' }
   const late = state === 'open' && dueAt < now
   // Not by its colour alone: there may be none.

@@ -14,7 +14,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-type Script = 'mail-server' | 'worker' | 'plain-worker'
+type Script = 'mail-server' | 'worker' | 'plain-worker' | 'live/upstreams' | 'live/worker'
 
 /** Long enough for a slow machine; a demo that hangs says so instead. */
 const patienceMs = 15_000
@@ -33,8 +33,8 @@ export class Children {
     return this.all.map((child) => child.pid)
   }
 
-  spawn(script: Script, folder: string): Child {
-    const child = new Child(script, folder)
+  spawn(script: Script, folder: string, env: Readonly<Record<string, string>> = {}): Child {
+    const child = new Child(script, { ...env, [folderVariable]: folder })
     this.all.push(child)
     return child
   }
@@ -55,12 +55,14 @@ export class Child {
   private ended: Exit | null = null
   private stderr = ''
   private wake = () => {}
+  /** Hears every message as it comes. */
+  onMessage: (message: Message) => void = () => {}
 
-  constructor(script: Script, folder: string) {
+  constructor(script: Script, env: Readonly<Record<string, string>>) {
     const path = fileURLToPath(new URL(`./${script}.js`, import.meta.url))
     this.script = script
     this.process = spawn(process.execPath, [path], {
-      env: { ...process.env, [folderVariable]: folder },
+      env: { ...process.env, ...env },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       windowsHide: true,
     })
@@ -70,6 +72,7 @@ export class Child {
     })
     this.process.on('message', (message: Message) => {
       this.messages.push(message)
+      this.onMessage(message)
       this.wake()
     })
     this.exit = new Promise((resolve) => {
@@ -93,6 +96,10 @@ export class Child {
     }, `"${kind}"`)
   }
 
+  get alive(): boolean {
+    return this.ended === null
+  }
+
   /** kill -9, and the system's word for it. */
   async kill(): Promise<Exit> {
     this.process.kill('SIGKILL')
@@ -100,7 +107,7 @@ export class Child {
   }
 
   askToStop(): void {
-    if (this.ended === null && this.script === 'worker') this.process.send('stop', () => {})
+    if (this.ended === null && this.script.endsWith('worker')) this.process.send('stop', () => {})
     else this.process.kill()
   }
 

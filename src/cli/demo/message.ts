@@ -5,6 +5,18 @@ export type Message =
   | { readonly kind: 'accepted'; readonly messageId: string }
   | { readonly kind: 'ready'; readonly workerId: string }
   | { readonly kind: 'finished' }
+  | { readonly kind: 'open'; readonly env: Readonly<Record<string, string>> }
+  | { readonly kind: 'effect'; readonly effect: Effect }
+
+/** Something that an upstream has done, whoever asked for it. */
+export interface Effect {
+  readonly agent: 'onboarding' | 'trip' | 'outreach'
+  readonly service: string
+  readonly run: string
+  /** What it is one of: the same of one run a second time is a duplicate. */
+  readonly what: string
+  readonly at: number
+}
 
 export function tellDemo(message: Message): void {
   process.send?.(message)

@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { NotSentError } from '../../model/errors.ts'
+import type { Effect } from './message.ts'
 
 export interface Email {
   readonly to: string
@@ -35,6 +36,7 @@ export function ownFolder(): string {
 export const storeOf = (folder: string) => `sqlite:${join(folder, 'counterfoil.db')}`
 export const stateFile = (folder: string) => join(folder, 'state.json')
 export const outboxOf = (folder: string) => join(folder, 'outbox.jsonl')
+export const effectsOf = (folder: string) => join(folder, 'effects.jsonl')
 export const mailUrlFile = (folder: string) => join(folder, 'mail-url')
 
 export function readContext(customer: string) {
@@ -81,9 +83,11 @@ export function appendSynced(path: string, row: unknown): void {
   }
 }
 
-export function readOutbox(folder: string): Sent[] {
-  const path = outboxOf(folder)
+export const readOutbox = (folder: string) => readRows<Sent>(outboxOf(folder))
+export const readEffects = (folder: string) => readRows<Effect>(effectsOf(folder))
+
+function readRows<T>(path: string): T[] {
   if (!existsSync(path)) return []
   const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean)
-  return lines.map((line) => JSON.parse(line) as Sent)
+  return lines.map((line) => JSON.parse(line) as T)
 }

@@ -1,6 +1,8 @@
 // The rows as they travel, by --json and by the API: snake_case like the database, times in ISO with
 // their zone, and the JSON that users gave as it is.
+import { slaOf, slaPassedAt } from '../../model/deadline.ts'
 import type {
+  ApprovalBody,
   Attempt,
   CallRecord,
   Decision,
@@ -8,9 +10,11 @@ import type {
   Item,
   Run,
   Subject,
+  Vote,
 } from '../../model/records.ts'
 import type { Sealed, WorkerRow } from '../../store/store.ts'
 import type { ItemLook } from '../item.ts'
+import type { Previous } from '../link.ts'
 import { iso } from './iso.ts'
 
 export function runJson(run: Run) {
@@ -106,8 +110,11 @@ export function itemJson(item: Item) {
     version: item.version,
     queue: item.queue,
     title: item.title,
-    due_at: iso(item.dueAt),
+    due_at: iso(slaOf(item)),
+    overdue_at: iso(slaPassedAt(item)),
     deciders: item.body.approval?.deciders ?? null,
+    quorum: item.body.approval?.quorum ?? 1,
+    votes: (item.body.approval?.votes ?? []).map(voteJson),
     created_at: iso(item.createdAt),
     closed_at: iso(item.closedAt),
     closed_by: item.closedBy,
@@ -119,6 +126,7 @@ export function itemViewJson({ item, workers, replayClass, unusable }: ItemLook)
   const { approval, damage } = body
   return {
     ...itemJson(item),
+    votes: item.votes.map(voteJson),
     call: {
       node: body.node,
       subject: subjectJson(body.subject),
@@ -141,7 +149,10 @@ export function itemViewJson({ item, workers, replayClass, unusable }: ItemLook)
       deciders: approval.deciders,
       schema: approval.schema,
       why: approval.why,
+      ...termsJson(approval),
     },
+    comments: item.comments.map(({ by, text, at }) => ({ by, text, at: iso(at) })),
+    links: { previous: item.previous && previousJson(item.previous) },
     damage: damage && { why: damage.why, visit: damage.visit, good_visits: damage.good },
     unusable_answer: unusable,
     outcomes: item.outcomes,
@@ -149,6 +160,27 @@ export function itemViewJson({ item, workers, replayClass, unusable }: ItemLook)
       item.reason === 'unknown'
         ? { from: iso(quietUntil), may_still_run: quietUntil === Number.POSITIVE_INFINITY }
         : null,
+  }
+}
+
+export function voteJson({ by, says, why, at }: Vote) {
+  return { by, says, reason: why, at: iso(at) }
+}
+
+function previousJson({ itemId, outcome, by, reason, at }: Previous) {
+  return { item_id: itemId, outcome, by, reason, at: iso(at) }
+}
+
+/** Who and how many, and what happens if nobody does. */
+function termsJson({ quorum = 1, rejects = 1, notStarter, escalate, ...rest }: ApprovalBody) {
+  const { expire, escalated } = rest
+  return {
+    ...{ quorum, rejects, not_starter: notStarter === true },
+    escalates_at: iso(escalate?.at ?? null),
+    escalates_to: escalate?.queue ?? null,
+    escalated: escalated ? { from: escalated.from, at: iso(escalated.at) } : null,
+    expires_at: iso(expire?.at ?? null),
+    expires_as: expire?.as ?? null,
   }
 }
 

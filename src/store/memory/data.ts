@@ -9,11 +9,12 @@ import type {
   Event,
   Evidence,
   Item,
+  Notice,
   Run,
   RunRef,
   Signal,
 } from '../../model/records.ts'
-import type { GraphRow, NewRun, Shared, WorkerRow } from '../store.ts'
+import type { Document, GraphRow, NewRun, Shared, WorkerRow } from '../store.ts'
 
 export interface RunData {
   run: Run
@@ -42,6 +43,9 @@ export interface Data {
   readonly workers: Map<string, WorkerRow>
   readonly graphs: Map<string, GraphRow>
   readonly shares: Map<string, Share>
+  readonly documents: Map<string, Document>
+  /** With the time until which somebody is at it. */
+  readonly notices: Map<string, { readonly notice: Notice; readonly takenUntil: number }>
   /** The group that a claim served last (fair.ts). */
   served: string
   closed: boolean
@@ -54,6 +58,8 @@ export function openData(clock: Clock): Data {
     workers: new Map(),
     graphs: new Map(),
     shares: new Map(),
+    documents: new Map(),
+    notices: new Map(),
     served: '',
     closed: false,
   }

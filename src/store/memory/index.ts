@@ -5,6 +5,7 @@ import { CounterfoilError } from '../../model/errors.ts'
 import { type RunRef, sentHash } from '../../model/records.ts'
 import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../store.ts'
 import { addRun, type Data, mustFind, openData, refKey } from './data.ts'
+import { documents } from './documents.ts'
 import { backlog, listOverdue, wakeDue } from './due.ts'
 import { claim, renew, withExpiry } from './lease.ts'
 import {
@@ -19,6 +20,7 @@ import {
   paged,
   sealed,
 } from './read.ts'
+import { recent } from './recent.ts'
 import { retain } from './retention.ts'
 import { putShare, takeShare } from './shares.ts'
 import { apply, commitOne } from './write.ts'
@@ -57,6 +59,7 @@ export function openMemory({ clock }: { clock: Clock }): Store {
     ...sweeps(data, changed),
     ...lists(data),
     ...lookups(data),
+    ...documents(data),
     moved: async () => null,
     adopt: async () => {},
     onChange: (listener) => {
@@ -121,7 +124,9 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
   }
 }
 
-type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+type Sweeps =
+  | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
+  | ('recent' | 'takeShare' | 'putShare')
 
 function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
   return {
@@ -132,6 +137,7 @@ function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
     listOverdue: async (countMax) => listOverdue(data, countMax),
     retain: async (keep, countMax) => retain(data, keep, countMax),
     backlog: async () => backlog(data),
+    recent: async (namespace, since) => recent(data, namespace, since),
     takeShare: async (key, workerId, makeMs) => takeShare(data, key, workerId, makeMs),
     putShare: async (key, workerId, shared, shareMs) =>
       putShare(data, key, workerId, shared, shareMs),
@@ -214,7 +220,13 @@ function lists(data: Data): Pick<Store, Lists> {
     listAttempts: async (ref) => [...(of(ref)?.attempts.values() ?? [])].map(sealed),
     listEvidence: async (ref) => [...(of(ref)?.evidence.values() ?? [])].map(sealed),
     listDecisions: async (ref) => [...(of(ref)?.decisions.values() ?? [])].map(sealed),
-    listEvents: async (ref, page) => paged(of(ref)?.events ?? [], page),
+    listEvents: async (ref, { after = 0, ...page }) => {
+      const all = (of(ref)?.events ?? []).map((event, i) => ({ ...event, id: i + 1 }))
+      return paged(
+        all.filter(({ id }) => id > after),
+        page,
+      )
+    },
     listCheckpoints: async (ref) =>
       checkpointsOf(of(ref)).map(({ bodyJson, ...row }) => ({
         ...row,

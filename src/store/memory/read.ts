@@ -1,7 +1,7 @@
 // Answers questions about rows. Memory has no MACs: nothing but this process can write here.
 import { CounterfoilError } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
-import { type CallRecord, type Checkpoint, visitOfAttempt } from '../../model/records.ts'
+import { type CallRecord, type Checkpoint, type Item, visitOfAttempt } from '../../model/records.ts'
 import type { RunState } from '../../model/run-state.ts'
 import type { ItemFilter, LoadAt, Loaded, Page, RunFilter, Sealed, VersionRow } from '../store.ts'
 import { checkpointKey, type Data, type RunData } from './data.ts'
@@ -83,7 +83,8 @@ export function listRuns(data: Data, filter: RunFilter) {
         run.namespace === filter.namespace &&
         (filter.state === undefined || run.state === filter.state) &&
         (filter.graph === undefined || run.graph === filter.graph) &&
-        (filter.parentRunId === undefined || run.parentRunId === filter.parentRunId),
+        (filter.parentRunId === undefined || run.parentRunId === filter.parentRunId) &&
+        (filter.idContains === undefined || run.runId.includes(filter.idContains)),
     ),
     filter,
   )
@@ -110,13 +111,18 @@ export function listVersions(data: Data, namespace: string): VersionRow[] {
 
 export function listItems(data: Data, filter: ItemFilter) {
   const rows = [...data.runs.values()].flatMap((of) => [...of.items.values()])
+  if (filter.newestFirst) rows.reverse()
+  const now = data.clock.now()
+  const overdue = ({ state, dueAt }: Item) => state === 'open' && dueAt !== null && dueAt <= now
   return paged(
     rows.filter(
       (item) =>
         item.namespace === filter.namespace &&
         (filter.kind === undefined || item.kind === filter.kind) &&
         (filter.state === undefined || item.state === filter.state) &&
-        (filter.runId === undefined || item.runId === filter.runId),
+        (filter.runId === undefined || item.runId === filter.runId) &&
+        (filter.queue === undefined || item.queue === filter.queue) &&
+        (filter.overdue !== true || overdue(item)),
     ),
     filter,
   )

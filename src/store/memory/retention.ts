@@ -3,6 +3,7 @@ import { type CallRecord, callKeyOfAttempt, keyOf, type Swept } from '../../mode
 import { checkRetention, dueOf, keepsChildren, tombstone } from '../retention.ts'
 import type { Retention } from '../store.ts'
 import { type Data, type RunData, refKey } from './data.ts'
+import { dropDocuments } from './documents.ts'
 import { isOpenCall } from './read.ts'
 
 export function retain(data: Data, keep: Retention, countMax: number): number {
@@ -15,6 +16,7 @@ export function retain(data: Data, keep: Retention, countMax: number): number {
   for (const of of due) take(of, dueOf(of.run, keep, now))
   dropWorkers(data, now - keep.unsafeMs)
   for (const [key, { until }] of data.shares) if (until <= now) data.shares.delete(key)
+  dropDocuments(data)
   return due.length
 }
 

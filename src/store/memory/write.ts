@@ -7,6 +7,7 @@ import { applyRunChange, checkChanges } from '../policy.ts'
 import { checkNotSwept } from '../retention.ts'
 import type { Authority, Changes, Commit, CommitResult, Parent, RunChange } from '../store.ts'
 import { addRun, checkpointKey, type Data, type RunData, recordKey, refKey } from './data.ts'
+import { addNotice } from './documents.ts'
 
 export function commitOne(data: Data, commit: Commit): CommitResult {
   const of = data.runs.get(refKey(commit))
@@ -48,6 +49,7 @@ export function put(data: Data, of: RunData, changes: Changes): void {
   for (const row of changes.items ?? []) of.items.set(row.itemId, row)
   for (const row of changes.decisions ?? []) of.decisions.set(row.decisionId, row)
   for (const row of changes.signals ?? []) of.signals.set(row.signalId, row)
+  for (const notice of changes.notices ?? []) addNotice(data, notice)
   of.events.push(...(changes.events ?? []))
   for (const row of changes.checkpoints ?? []) of.checkpoints.set(checkpointKey(row), row)
   of.run = applyRunChange(of.run, changes, data.clock.now())

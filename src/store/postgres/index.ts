@@ -2,6 +2,7 @@
 import type { Renewal, Store } from '../store.ts'
 import { amend, commit, start } from './commit.ts'
 import type { Connection } from './connection.ts'
+import { documents } from './documents.ts'
 import { loadDriver, type Settings } from './driver.ts'
 import { movedSince } from './incarnation.ts'
 import * as lease from './lease.ts'
@@ -10,6 +11,7 @@ import { Listener } from './listen.ts'
 import * as lookup from './lookup.ts'
 import { openConnection, type PostgresOptions } from './open.ts'
 import { load, RunReader, selectChain } from './read.ts'
+import { recent } from './recent.ts'
 import * as sweep from './sweep.ts'
 
 export type { Query } from './connection.ts'
@@ -39,6 +41,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     ...leases(c, changed),
     ...lists(c),
     ...lookups(c),
+    ...documents(c),
     ...sweeps(c, changed),
     moved: () => movedSince(c),
     adopt: async (by, reason) => {
@@ -150,7 +153,9 @@ function lookups(c: Connection): Pick<Store, Lookups> {
   }
 }
 
-type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+type Sweeps =
+  | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
+  | ('recent' | 'takeShare' | 'putShare')
 
 function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
   return {
@@ -162,6 +167,7 @@ function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
     listOverdue: (countMax) => sweep.listOverdue(c, countMax),
     retain: (keep, countMax) => sweep.retain(c, keep, countMax),
     backlog: () => sweep.backlog(c),
+    recent: (namespace, since) => recent(c, namespace, since),
     takeShare: (key, workerId, makeMs) => sweep.takeShare(c, key, workerId, makeMs),
     putShare: (key, by, shared, shareMs) => sweep.putShare(c, key, by, shared, shareMs),
   }

@@ -5,14 +5,22 @@ import type {
   Attempt,
   CallRecord,
   Decision,
-  Event,
   Evidence,
   Item,
   Run,
   RunRef,
 } from '../../model/records.ts'
 import { decisionText, evidenceText, recordText } from '../seal.ts'
-import type { CheckpointRow, ItemFilter, ListRequest, Page, RunFilter, Sealed } from '../store.ts'
+import type {
+  CheckpointRow,
+  EventsRequest,
+  ItemFilter,
+  ListRequest,
+  Page,
+  PlacedEvent,
+  RunFilter,
+  Sealed,
+} from '../store.ts'
 import type { Connection } from './connection.ts'
 import { decodeAttempts, decodeSealed } from './read.ts'
 import type { Columns } from './tables.ts'
@@ -23,29 +31,38 @@ type PageRequest = Omit<ListRequest, 'namespace'>
 export async function listRuns(c: Connection, filter: RunFilter): Promise<Page<Run>> {
   const { namespace, state, graph, parentRunId } = filter
   const where = conditions({ namespace, state, graph, parent_run_id: parentRunId })
-  const order = filter.newestFirst ? 'desc' : 'asc'
-  const from = filter.newestFirst ? '<' : '>'
+  const { order, from } = direction(filter)
+  const { idContains } = filter
+  const search = idContains === undefined ? '' : `and strpos(run_id, ${where.mark(idContains)}) > 0`
   const page = await selectPage(c, filter, ['id'], (after) => {
     const next = after === null ? '' : `and id ${from} ${where.mark(after)}`
     return [
       `select ${tables.runs.columns}, id from ${c.schema}.runs
-       where ${where.text} ${next} order by id ${order}`,
+       where ${where.text} ${search} ${next} order by id ${order}`,
       where.values,
     ]
   })
   return { items: page.rows.map(tables.runs.decode), next: page.next }
 }
 
+function direction({ newestFirst = false }: { newestFirst?: boolean }) {
+  return newestFirst ? { order: 'desc', from: '<' } : { order: 'asc', from: '>' }
+}
+
 export async function listItems(c: Connection, filter: ItemFilter): Promise<Page<Item>> {
-  const { namespace, kind, runId, state } = filter
-  const open = state === 'open'
-  const where = conditions({ namespace, kind, run_id: runId, state: open ? undefined : state })
+  const { namespace, kind, runId, queue, state, overdue = false } = filter
+  const open = state === 'open' || overdue
+  const said = { namespace, kind, queue, run_id: runId, state: open ? undefined : state }
+  const where = conditions(said)
+  const { order, from } = direction(filter)
+  // A literal, so that the partial index is recognised.
+  const opened = open ? "and state = 'open'" : ''
+  const late = overdue ? `and due_at <= ${c.schema}.now_ms()` : ''
   const page = await selectPage(c, filter, ['id'], (after) => {
-    const next = after === null ? '' : `and id > ${where.mark(after)}`
-    // A literal, so that the partial index is recognised.
+    const next = after === null ? '' : `and id ${from} ${where.mark(after)}`
     return [
       `select ${tables.items.columns}, id from ${c.schema}.inbox_items
-       where ${where.text} ${open ? "and state = 'open'" : ''} ${next} order by id`,
+       where ${where.text} ${opened} ${late} ${next} order by id ${order}`,
       where.values,
     ]
   })
@@ -74,18 +91,20 @@ export async function listRecords(
 export async function listEvents(
   c: Connection,
   ref: RunRef,
-  request: PageRequest,
-): Promise<Page<Event>> {
+  request: EventsRequest,
+): Promise<Page<PlacedEvent>> {
   const where = conditions({ namespace: ref.namespace, run_id: ref.runId })
-  const page = await selectPage(c, request, ['id'], (after) => {
-    const next = after === null ? '' : `and id > ${where.mark(after)}`
+  const page = await selectPage(c, request, ['id'], (cursor) => {
+    const after = Math.max(cursor ?? 0, request.after ?? 0)
+    const next = `and id > ${where.mark(after)}`
     return [
       `select ${tables.events.columns}, id from ${c.schema}.events
        where ${where.text} ${next} order by id`,
       where.values,
     ]
   })
-  return { items: page.rows.map(tables.events.decode), next: page.next }
+  const items = page.rows.map((row) => ({ ...tables.events.decode(row), id: row['id'] as number }))
+  return { items, next: page.next }
 }
 
 function ofRun(
@@ -144,7 +163,7 @@ export async function getItem(
 }
 
 /** Columns that must have a value, where one was asked for. */
-function conditions(asked: Record<string, string | undefined>) {
+export function conditions(asked: Record<string, string | undefined>) {
   const values: unknown[] = []
   const mark = (value: unknown) => `$${values.push(value)}`
   const given = Object.entries(asked).filter(([, value]) => value !== undefined)
@@ -153,7 +172,7 @@ function conditions(asked: Record<string, string | undefined>) {
 }
 
 /** One row more than asked for tells whether there is a next page. */
-async function selectPage(
+export async function selectPage(
   c: Connection,
   request: PageRequest,
   place: readonly string[],

@@ -1,4 +1,5 @@
 // What comes due, and what waits for somebody; the rules are 007_sweep.sql.
+import * as limits from '../../model/limits.ts'
 import type { Item } from '../../model/records.ts'
 import { checkRetention } from '../retention.ts'
 import { sharedText } from '../seal.ts'
@@ -9,6 +10,7 @@ import { clean } from './text.ts'
 
 /** Deleting the rows of fifty long runs takes its time. */
 const retainMs = 120_000
+const documentsMax = 1_000
 
 export async function wakeDue(c: Connection, countMax: number): Promise<WakePass> {
   const [row] = await c.call('wake_due', [countMax])
@@ -31,6 +33,7 @@ export async function listOverdue(c: Connection, countMax: number): Promise<Item
 export async function retain(c: Connection, keep: Retention, countMax: number): Promise<number> {
   checkRetention(keep)
   const { pureMs, keyedMs, unsafeMs } = keep
+  await c.call('retain_documents', [limits.noticeKeepMs, documentsMax])
   return c.ask<number>('retain', [pureMs, keyedMs, unsafeMs, countMax], retainMs)
 }
 

@@ -95,6 +95,7 @@ export function addRows(c: Connection, to: Rows, changes: Changes): void {
     key: (row) => [row.signalId],
     mac: (row) => sealer.signal(row),
   })
+  rest('notices', tables.notices, changes.notices, { key: (row) => [row.noticeId] })
   const children = (changes.children ?? []).map(newColumns)
   if (children.length > 0) to.rest['children'] = [...(to.rest['children'] ?? []), ...children]
 }

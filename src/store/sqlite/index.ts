@@ -6,6 +6,7 @@ import type { LoadAt, Renewal, Store } from '../store.ts'
 import { claim } from './claim.ts'
 import { amend, commit, start } from './commit.ts'
 import type { Connection } from './connection.ts'
+import { documents } from './documents.ts'
 import * as due from './due.ts'
 import { adopt, movedSince } from './incarnation.ts'
 import * as lease from './lease.ts'
@@ -13,6 +14,7 @@ import * as list from './list.ts'
 import * as lookup from './lookup.ts'
 import { openConnection, type SqliteOptions } from './open.ts'
 import { deathsOf, loadRows, selectChain, selectRun } from './read.ts'
+import { recent } from './recent.ts'
 import type { RenewerData } from './renewer.ts'
 import { createRetention } from './retention.ts'
 import { rotateKey } from './rotate.ts'
@@ -50,6 +52,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ...sweeps(c, changed),
     ...lists(c),
     ...lookups(c),
+    ...documents(c),
     moved: async () => c.plain(() => movedSince(c)),
     adopt: async (by, reason) => {
       adopt(c, by, reason)
@@ -106,7 +109,9 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
   }
 }
 
-type Sweeps = 'wakeDue' | 'listOverdue' | 'retain' | 'backlog' | 'takeShare' | 'putShare'
+type Sweeps =
+  | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
+  | ('recent' | 'takeShare' | 'putShare')
 
 function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
   return {
@@ -118,6 +123,7 @@ function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
     listOverdue: async (countMax) => c.plain(() => due.listOverdue(c, countMax)),
     retain: createRetention(c),
     backlog: async () => c.read(() => due.backlog(c)),
+    recent: async (namespace, since) => c.read(() => recent(c, namespace, since)),
     takeShare: async (key, workerId, makeMs) => takeShare(c, key, workerId, makeMs),
     putShare: async (key, workerId, shared, shareMs) => putShare(c, key, workerId, shared, shareMs),
   }

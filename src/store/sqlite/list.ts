@@ -5,14 +5,22 @@ import type {
   Attempt,
   CallRecord,
   Decision,
-  Event,
   Evidence,
   Item,
   Run,
   RunRef,
 } from '../../model/records.ts'
 import { decisionText, evidenceText, recordText } from '../seal.ts'
-import type { CheckpointRow, ItemFilter, ListRequest, Page, RunFilter, Sealed } from '../store.ts'
+import type {
+  CheckpointRow,
+  EventsRequest,
+  ItemFilter,
+  ListRequest,
+  Page,
+  PlacedEvent,
+  RunFilter,
+  Sealed,
+} from '../store.ts'
 import type { Connection } from './connection.ts'
 import { decodeAttempts, decodeSealed } from './read.ts'
 import type { SqlValue } from './tables.ts'
@@ -35,30 +43,41 @@ export function listRuns(c: Connection, filter: RunFilter): Page<Run> {
     'state = ?': filter.state,
     'graph = ?': filter.graph,
     'parent_run_id = ?': filter.parentRunId,
+    'instr(run_id, ?) > 0': filter.idContains,
   })
-  const [from, order] = filter.newestFirst ? ['(? < 0 or rowid < ?)', 'desc'] : ['rowid > ?', 'asc']
+  const { from, order, place } = direction(filter)
   const sql = `select ${tables.runs.columns}, rowid from runs
     where ${conditions} and ${from} order by rowid ${order} limit ?`
-  const twice = (after: number[]) => (filter.newestFirst ? [...after, ...after] : after)
-  return page(c, filter, 1, (after, count) =>
-    c.sql(sql).all(...values, ...twice(after), count),
-  ).map(tables.runs.decode)
+  return page(c, filter, 1, (after, count) => c.sql(sql).all(...values, place(after), count)).map(
+    tables.runs.decode,
+  )
 }
 
 export function listItems(c: Connection, filter: ItemFilter): Page<Item> {
-  const open = filter.state === 'open'
+  const open = filter.state === 'open' || filter.overdue === true
   const [conditions, values] = where({
     'namespace = ?': filter.namespace,
     "state = 'open'": open ? 'open' : undefined,
     'state = ?': open ? undefined : filter.state,
     'kind = ?': filter.kind,
     'run_id = ?': filter.runId,
+    'queue = ?': filter.queue,
+    'due_at <= ?': filter.overdue ? c.clock.now() : undefined,
   })
+  const { from, order, place } = direction(filter)
   const sql = `select ${tables.items.columns}, rowid from inbox_items
-    where ${conditions} and rowid > ? order by rowid limit ?`
-  return page(c, filter, 1, (after, count) => c.sql(sql).all(...values, ...after, count)).map(
+    where ${conditions} and ${from} order by rowid ${order} limit ?`
+  return page(c, filter, 1, (after, count) => c.sql(sql).all(...values, place(after), count)).map(
     tables.items.decode,
   )
+}
+
+/** The first page goes on from -1, which is behind everything when the newest come first. */
+function direction({ newestFirst = false }: { newestFirst?: boolean }) {
+  const place = ([after = -1]: number[]) =>
+    newestFirst && after < 0 ? Number.MAX_SAFE_INTEGER : after
+  const [from, order] = newestFirst ? ['rowid < ?', 'desc'] : ['rowid > ?', 'asc']
+  return { from, order, place }
 }
 
 // By time first, because the index by time then gives a page without sorting the run.
@@ -81,10 +100,11 @@ export function listRecords(
 const eventsOfRun = `select ${tables.events.columns}, id from events
   where namespace = ? and run_id = ? and id > ? order by id limit ?`
 
-export function listEvents(c: Connection, ref: RunRef, request: PageRequest): Page<Event> {
-  return page(c, request, 1, (after, count) =>
-    c.sql(eventsOfRun).all(ref.namespace, ref.runId, ...after, count),
-  ).map(tables.events.decode)
+export function listEvents(c: Connection, ref: RunRef, request: EventsRequest): Page<PlacedEvent> {
+  const behind = request.after ?? -1
+  return page(c, request, 1, ([after = -1], count) =>
+    c.sql(eventsOfRun).all(ref.namespace, ref.runId, Math.max(after, behind), count),
+  ).map((row) => ({ ...tables.events.decode(row), id: row.at(-1) as number }))
 }
 
 const attemptsOfRun = `select ${tables.attempts.columns}, mac from tool_call_attempts
@@ -132,7 +152,7 @@ export function getItem(c: Connection, namespace: string, itemId: string): Item 
 }
 
 /** One row more than asked for tells whether there is a next page; a row ends with its place. */
-function page(
+export function page(
   c: Connection,
   request: PageRequest,
   placeLength: number,

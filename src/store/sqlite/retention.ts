@@ -7,6 +7,7 @@ import { callKeyOfAttempt, type RunRef, type Swept } from '../../model/records.t
 import { checkRetention, dueOf, keepsChildren, stages, tombstone } from '../retention.ts'
 import type { Retention } from '../store.ts'
 import type { Connection } from './connection.ts'
+import { dropDocuments } from './documents.ts'
 import { selectRun } from './read.ts'
 import { putRun } from './write.ts'
 
@@ -25,6 +26,7 @@ export function createRetention(c: Connection): (keep: Retention, max: number) =
       await new Promise<void>((resolve) => c.clock.turn(resolve))
     }
     c.plain(() => c.sql(overShares).run(now, sharesMax))
+    dropDocuments(c, now)
     if (workersAt === null || now >= workersAt + workersEveryMs) {
       workersAt = now
       dropWorkers(c, now - keep.unsafeMs)

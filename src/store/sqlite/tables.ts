@@ -9,9 +9,11 @@ import type {
   Event,
   Evidence,
   Item,
+  Notice,
   Run,
   Signal,
 } from '../../model/records.ts'
+import type { Document } from '../store.ts'
 
 export type SqlValue = string | number | null
 
@@ -106,6 +108,7 @@ export const runs = table<Run>('runs', {
   traceId: 'trace_id',
   parentRunId: 'parent_run_id',
   parentAttemptId: 'parent_attempt_id',
+  startedBy: 'started_by',
   wakeAt: 'wake_at',
   endedAt: 'ended_at',
   swept: 'swept',
@@ -269,4 +272,26 @@ export const events = table<Event>('events', {
   generation: 'generation',
   visit: 'visit',
   data: json('data_json'),
+})
+
+export const notices = table<Notice>('notices', {
+  namespace: 'namespace',
+  noticeId: 'notice_id',
+  kind: 'kind',
+  runId: 'run_id',
+  itemId: 'item_id',
+  at: 'at',
+  dataJson: 'data_json',
+})
+
+export const documents = table<Document>('documents', {
+  kind: 'kind',
+  namespace: 'namespace',
+  id: 'document_id',
+  version: 'version',
+  bodyJson: 'body_json',
+  dueAt: 'due_at',
+  expiresAt: 'expires_at',
+  createdAt: 'created_at',
+  updatedAt: 'updated_at',
 })

@@ -57,6 +57,7 @@ const addEvent = insert(tables.events)
 const putCheckpoint = upsert(tables.checkpoints, {
   key: ['namespace', 'run_id', 'generation', 'visit'],
 })
+const addNotice = `${insert(tables.notices)} on conflict (namespace, notice_id) do nothing`
 const addRun = `${insert(tables.runs)} on conflict (namespace, run_id) do nothing`
 
 /** False if there is a run with this id: then nothing was made. */
@@ -82,6 +83,7 @@ export function applyRows(c: Connection, changes: Changes): void {
   }
   for (const row of changes.signals ?? []) writeSignal(c, row)
   for (const row of changes.events ?? []) c.sql(addEvent).run(...tables.events.encode(row))
+  for (const row of changes.notices ?? []) c.sql(addNotice).run(...tables.notices.encode(row))
   for (const row of changes.checkpoints ?? []) {
     c.sql(putCheckpoint).run(...tables.checkpoints.encode(row))
   }
@@ -172,7 +174,8 @@ export function touchRun(c: Connection, ref: RunRef, commitId: string): void {
 const touch = `update runs set arrivals = ?, claims = ?, commit_id = ?, updated_at = ?
   where namespace = ? and run_id = ?`
 // What never changes is left out: an index over it would be written again for nothing.
-const fixedOfRun = 'namespace run_id graph input_hash trace_id parent_run_id parent_attempt_id'
+const fixedOfRun =
+  'namespace run_id graph input_hash trace_id parent_run_id parent_attempt_id started_by'
 const fixed = [...fixedOfRun.split(' '), 'created_at']
 const moving = tables.runs.columnList.flatMap((column, i) => (fixed.includes(column) ? [] : [i]))
 const rewrite = `update runs set ${moving.map((i) => `${tables.runs.columnList[i]} = ?`).join(', ')}

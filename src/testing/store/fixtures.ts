@@ -108,7 +108,10 @@ function createSubject(store: Store, clock: ManualClock): Subject {
       return loaded
     },
     amend: (ref, changes) => subject.store.amend(ref, 'client', () => ({ changes, value: null })),
-    events: async (ref) => (await subject.store.listEvents(ref, { countMax: 500 })).items,
+    events: async (ref) => {
+      const { items } = await subject.store.listEvents(ref, { countMax: 500 })
+      return items.map(({ id: _, ...row }) => row)
+    },
   }
   return subject
 }
@@ -138,7 +141,14 @@ export function newRun(runId = 'r1', more: Partial<Run> = {}): NewRun {
     ...{ reached: 1, outputDigest: null, stop: null },
     ...{ inputHash: 'h0', outputJson: null, errorJson: null, waitingFor: null, fence: 0 },
     ...{ workerId: null, arrivals: 0, claims: 0, commitId: null, traceId: 't1' },
-    ...{ parentRunId: null, parentAttemptId: null, wakeAt: null, endedAt: null, swept: null },
+    ...{
+      parentRunId: null,
+      parentAttemptId: null,
+      startedBy: null,
+      wakeAt: null,
+      endedAt: null,
+      swept: null,
+    },
     ...{ createdAt: 1_000, updatedAt: 1_000 },
     ...more,
   }

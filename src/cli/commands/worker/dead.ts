@@ -4,12 +4,10 @@ import { workerJson } from '../../../client/wire/worker.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
 import type { Counterfoil } from '../../../open.ts'
 import type { WorkerRow } from '../../../store/store.ts'
-import { proofOfDeath } from '../../../worker/liveness.ts'
-import { machineOf } from '../../../worker/machine.ts'
+import { assertedDeath } from '../../../worker/asserted.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
 import { wrap } from '../../text.ts'
 import { nearest } from '../../usage.ts'
-import { socketAnswers } from '../../worker-life.ts'
 
 interface Options {
   by?: string
@@ -50,7 +48,8 @@ async function declare(cli: Cli, workerId: string, options: Options): Promise<vo
     const row = await find(cf, workerId)
     const changed = row.diedAt === null
     if (changed) {
-      const proof = await proofFor(cf, row, by, { ...options, reason })
+      const said = `stated by ${by}: ${reason}`
+      const proof = await assertedDeath(cf.store, row, said, { force: options.force === true })
       await cf.store.declareDead(row.workerId, proof)
     }
     const after = await find(cf, row.workerId)
@@ -76,27 +75,4 @@ async function find(cf: Counterfoil, workerId: string): Promise<WorkerRow> {
     near === null ? '`counterfoil worker list --all` lists them' : `did you mean ${near}?`
   const message = `there is no worker ${workerId} on this store; ${meant}`
   throw new CounterfoilError('WORKER_NOT_FOUND', message, { details: { workerId } })
-}
-
-async function proofFor(
-  { store }: Counterfoil,
-  row: WorkerRow,
-  by: string,
-  { force, reason }: Options,
-): Promise<string> {
-  const said = `stated by ${by}: ${reason}`
-  const machine = machineOf(store)
-  if (row.host !== machine.host) return said
-  // What can be seen here says more than anybody's word.
-  const seen = await proofOfDeath(store, row, machine)
-  if (seen !== null) return `${seen}; ${said}`
-  if (!(await socketAnswers(row))) return said
-  if (force === true) return `${said}, although its socket answered`
-  throw new CounterfoilError(
-    'WORKER_ALIVE',
-    `worker ${row.workerId} is alive: pid ${row.pid} on this machine answers on its socket. Stop ` +
-      `it (kill ${row.pid}), and it is found dead by itself; or state it with --force, which is ` +
-      'kept on record',
-    { details: { workerId: row.workerId, pid: row.pid } },
-  )
 }

@@ -283,12 +283,12 @@ begin
     namespace, run_id, graph, version, state, node, generation, visit, reached, input_hash,
     output_json, output_digest, error_json, waiting_for, stop, fence, worker_id, arrivals, claims,
     commit_id, trace_id, parent_run_id, parent_attempt_id, wake_at, ended_at, swept, created_at,
-    updated_at)
+    updated_at, started_by)
   select
     namespace, run_id, graph, version, state, node, generation, visit, reached, input_hash,
     output_json, output_digest, error_json, waiting_for, stop, fence, worker_id, arrivals, claims,
     commit_id, trace_id, parent_run_id, parent_attempt_id, wake_at, ended_at, swept, created_at,
-    updated_at
+    updated_at, started_by
   from json_populate_record(null::runs, p_run)
   on conflict (namespace, run_id) do nothing;
   return found;
@@ -327,6 +327,7 @@ begin
   perform put_items(p_rest -> 'items', p_keys) where p_rest -> 'items' is not null;
   perform put_decisions(p_rest -> 'decisions', p_keys) where p_rest -> 'decisions' is not null;
   perform put_signals(p_rest -> 'signals', p_keys) where p_rest -> 'signals' is not null;
+  perform put_notices(p_rest -> 'notices', p_keys) where p_rest -> 'notices' is not null;
   for v_new in
     select value from json_array_elements(coalesce(p_rest -> 'children', '[]'))
     where p_keys is null

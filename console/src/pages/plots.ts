@@ -1,0 +1,87 @@
+// Which figures the Health page plots, and where they stand in what the server measures.
+import { duration } from '../words.ts'
+
+export interface PlotSpec {
+  readonly title: string
+  readonly tells: string
+  /** Why there may be nothing to show. */
+  readonly absent?: string
+  readonly text: (value: number) => string
+  readonly series: readonly (readonly [label: string, path: string])[]
+}
+
+const percent = (value: number) => `${Math.round(value * 100)} %`
+const count = (value: number) => (Number.isInteger(value) ? `${value}` : value.toFixed(1))
+const ms = (value: number) => duration(Math.round(value))
+
+export const plots: readonly PlotSpec[] = [
+  {
+    title: 'Resume success',
+    tells: 'Of the runs that needed more than one claim and have ended, the part that completed.',
+    absent: 'No run that was resumed has ended in the last hour.',
+    text: percent,
+    series: [['success', 'resume_success_rate']],
+  },
+  {
+    title: 'Duplicate calls',
+    tells: 'The same intent dispatched more than once, by what probes and people report. It is 0.',
+    text: percent,
+    series: [['duplicates', 'duplicate_call_rate']],
+  },
+  {
+    title: 'Time waiting for a person',
+    tells: 'How long items were open before somebody decided.',
+    text: ms,
+    series: [
+      ['approvals p50', 'waits.approval.p50_ms'],
+      ['approvals p95', 'waits.approval.p95_ms'],
+      ['doubts p50', 'waits.doubt.p50_ms'],
+      ['doubts p95', 'waits.doubt.p95_ms'],
+    ],
+  },
+  {
+    title: 'Oldest doubt',
+    tells: 'How long the doubt at the front of the inbox has waited.',
+    text: ms,
+    series: [['age', 'oldest_doubt_ms']],
+  },
+  {
+    title: 'Unsafe window',
+    tells: 'From dispatch to durable receipt: a worker that dies in it leaves a doubt.',
+    text: ms,
+    series: [
+      ['p50', 'unsafe_window.p50_ms'],
+      ['p95', 'unsafe_window.p95_ms'],
+    ],
+  },
+  {
+    title: 'Commit batches',
+    tells: 'How many commits of different runs share a transaction.',
+    absent: 'Workers measure it, and this server is none: see their own metrics.',
+    text: count,
+    series: [['commits in a batch', 'commits.batch_mean']],
+  },
+  {
+    title: 'What waits',
+    tells: 'Items before people, and runs before workers, of the whole store.',
+    absent: 'Your token is for one namespace, and these figures are of all of them.',
+    text: count,
+    series: [
+      ['open items', 'backlog.open_items'],
+      ['overdue', 'backlog.overdue_items'],
+      ['pending runs', 'backlog.pending'],
+      ['orphans', 'backlog.orphans'],
+    ],
+  },
+]
+
+export type Figures = Readonly<Record<string, unknown>>
+
+/** The number at a path like `backlog.pending`; null if there is none. */
+export function figureAt(figures: Figures, path: string): number | null {
+  let found: unknown = figures
+  for (const name of path.split('.')) {
+    found = (found as Figures | null | undefined)?.[name]
+  }
+  return typeof found === 'number' ? found : null
+}

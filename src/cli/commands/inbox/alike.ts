@@ -1,0 +1,65 @@
+// counterfoil inbox decide: one decision about items that are alike
+import type { Command } from 'commander'
+import type { BulkItem, BulkResult } from '../../../client/bulk.ts'
+import { decisionJson } from '../../../client/wire/rows.ts'
+import { outcomes } from '../../../model/records.ts'
+import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
+import { clean } from '../../text.ts'
+import { oneOf, usageError, wholeNumber } from '../../usage.ts'
+
+const help = `
+Only items that are alike can be decided at once: of one kind, queue, title,
+tool and schema. Each is decided by itself; one that has changed since you looked
+is told, and does not stop the others. Name each with the version you looked at.
+
+Example:
+  counterfoil inbox decide approve item_1f0c…@1 item_5c01…@1 --reason 'all small'`
+
+interface Options {
+  by?: string
+  claim?: string[]
+  reason?: string
+}
+
+export function addAlike(parent: Command): void {
+  const command = parent
+    .command('decide <outcome> <items...>')
+    .description('decide items that are alike, named as <item>@<version>')
+    .option('--by <name>', 'who decides (the user of this machine)')
+    .option('--claim <claims...>', 'what else they are: role:finance, group:board')
+    .option('--reason <text>', 'why; required, and kept on record')
+    .addHelpText('after', help)
+    .action((outcome: string, items: string[], options: Options) =>
+      decideAlike(cliOf(command), outcome, items, options),
+    )
+  addGlobals(command)
+}
+
+async function decideAlike(cli: Cli, said: string, named: string[], options: Options) {
+  const outcome = oneOf('outcome', said.replaceAll('-', '_'), outcomes)
+  const reason = reasonOf('a decision', options.reason)
+  const claims = options.claim === undefined ? {} : { claims: options.claim }
+  const request = { outcome, reason, by: userName(options.by), ...claims }
+  const items = named.map(seenItem)
+  const results = await withStore(cli, (cf) => cf.inbox.decideAll(items, request))
+  cli.out.data({ items: results.map(resultJson) })
+  for (const one of results) cli.out.text(`${one.itemId}  ${words(one)}`)
+  if (results.some((one) => 'error' in one)) process.exitCode = 1
+}
+
+function seenItem(text: string): BulkItem {
+  const at = text.lastIndexOf('@')
+  if (at < 1) throw usageError(`${text}: name the version that you looked at: ${text}@1`)
+  return { itemId: text.slice(0, at), version: wholeNumber('version', text.slice(at + 1)) }
+}
+
+export function resultJson(one: BulkResult) {
+  const { itemId: item_id } = one
+  return 'error' in one
+    ? { item_id, error: one.error }
+    : { item_id, decision: decisionJson(one.decision) }
+}
+
+function words(one: BulkResult): string {
+  return 'error' in one ? `${clean(one.error.message)} (${one.error.code})` : one.decision.outcome
+}

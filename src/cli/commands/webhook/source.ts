@@ -1,0 +1,85 @@
+// counterfoil webhook source …: who may send signed requests here
+import type { Command } from 'commander'
+import { isName } from '../../../model/tool.ts'
+import * as sources from '../../../server/webhooks/source.ts'
+import { addGlobals, type Cli, cliOf, userName, withStore } from '../../cli.ts'
+import { finishGroup } from '../../group.ts'
+import { wrap } from '../../text.ts'
+import { oneOf, usageError } from '../../usage.ts'
+
+const help = `
+A source sends decisions, signals and callbacks to POST /v1/hooks/in?source=<id>,
+signed as Standard Webhooks says.
+
+Examples:
+  counterfoil webhook source add slackbot --act decision --trusts-by
+  counterfoil webhook source rotate src_5b0c…`
+
+interface AddOptions {
+  act?: string[]
+  claim?: string[]
+  trustsBy?: boolean
+}
+
+export function addSources(parent: Command): void {
+  const group = parent
+    .command('source')
+    .description('let others send signed requests')
+    .addHelpText('after', help)
+  const add = group
+    .command('add <name>')
+    .description('let somebody send; the secret is shown once')
+    .option('--act <acts...>', `${sources.sourceActs.join(', ')} (all)`)
+    .option('--claim <claims...>', 'what it counts as where only some may decide: role:finance')
+    .option('--trusts-by', 'it knows its people: believe who it says has decided')
+    .action((name: string, options: AddOptions) => addSource(cliOf(add), name, options))
+  const list = group
+    .command('list')
+    .description('list who may send')
+    .action(() => listSources(cliOf(list)))
+  const rotate = group
+    .command('rotate <id>')
+    .description('a new secret; the one before verifies for another day')
+    .action((id: string) => rotateSource(cliOf(rotate), id))
+  const remove = group
+    .command('remove <id>')
+    .description('take nothing from it any more')
+    .action((id: string) => removeSource(cliOf(remove), id))
+  for (const command of [add, list, rotate, remove]) addGlobals(command)
+  finishGroup(group)
+}
+
+async function addSource(cli: Cli, name: string, options: AddOptions): Promise<void> {
+  if (!isName(name)) throw usageError('a name has letters, digits, _ . : -')
+  const acts = options.act?.map((one) => oneOf('--act', one, sources.sourceActs))
+  const { claim: claims, trustsBy = false } = options
+  const made = await withStore(cli, ({ store }) =>
+    sources.addSource(store, {
+      ...{ namespace: cli.namespace, name, by: userName(undefined), trustsBy },
+      ...(acts === undefined ? {} : { acts }),
+      ...(claims === undefined ? {} : { claims }),
+    }),
+  )
+  cli.out.data({ ...sources.sourceJson(made.source), secret: made.secret })
+  const says = 'The sender signs with it. Keep it now: it is not shown again.'
+  cli.out.text(made.source.id, made.secret, ...wrap(says, cli.out.width))
+}
+
+async function listSources(cli: Cli): Promise<void> {
+  const rows = await withStore(cli, ({ store }) => sources.listSources(store, cli.namespace))
+  cli.out.data({ sources: rows.map(sources.sourceJson) })
+  if (rows.length === 0) return cli.out.text('Nobody may send.')
+  for (const { id, name, acts } of rows) cli.out.text(`${id}  ${name}  ${acts.join(', ')}`)
+}
+
+async function rotateSource(cli: Cli, id: string): Promise<void> {
+  const secret = await withStore(cli, ({ store }) => sources.rotateSource(store, cli.namespace, id))
+  cli.out.data({ source_id: id, secret })
+  cli.out.text(secret)
+}
+
+async function removeSource(cli: Cli, id: string): Promise<void> {
+  await withStore(cli, ({ store }) => sources.removeSource(store, cli.namespace, id))
+  cli.out.data({ source_id: id, removed: true })
+  cli.out.text(`Source ${id} is removed.`)
+}

@@ -1,0 +1,83 @@
+// What waits for a person, as engine, client and stores exchange it. Field names are the columns'.
+import type { ApprovalBody } from './approval.ts'
+import type { CallStatus, RunRef } from './records.ts'
+
+export type { ApprovalBody, Vote } from './approval.ts'
+
+export type ItemKind = 'doubt' | 'question' | 'approval'
+/**
+ * `failed`: the fate of a failed call when its run is tried again. `poison`: its workers died, again
+ * and again, without getting any further.
+ */
+export type DoubtReason =
+  | 'unknown'
+  | 'drift'
+  | 'tampered'
+  | 'unresolved'
+  | 'key_conflict'
+  | 'checkpoint'
+  | 'failed'
+  | 'poison'
+
+/** What waits for a person. */
+export interface Item extends RunRef {
+  readonly itemId: string
+  readonly kind: ItemKind
+  readonly reason: DoubtReason | null
+  readonly state: 'open' | 'decided' | 'closed'
+  readonly version: number
+  readonly queue: string
+  readonly title: string
+  readonly generation: number
+  readonly visit: number
+  /** The next of its deadlines: its SLA, or an earlier or later one of its approval. */
+  readonly dueAt: number | null
+  /** When it was noticed that the last of them had passed. */
+  readonly overdueAt: number | null
+  readonly body: ItemBody
+  readonly createdAt: number
+  readonly closedAt: number | null
+  /** Why it was closed without a decision. */
+  readonly closedBy: string | null
+}
+
+/** Which call an item or a decision is about. */
+export interface Subject {
+  readonly tool: string
+  readonly inputHash: string
+  readonly occurrence: number
+  readonly nth: number
+}
+
+export interface ItemBody {
+  /** Null when the node ended and left records behind. */
+  readonly subject: Subject | null
+  readonly node: string
+  /** The ids that a foreign runtime gave to the visit; null for a graph's. */
+  readonly scope: { readonly nodeId: string; readonly checkpointId: string } | null
+  readonly input: unknown
+  readonly attempt: number
+  readonly idempotencyKey: string | null
+  /** Drift: the recorded calls that nothing claimed. */
+  readonly unmatched: readonly UnmatchedCall[]
+  readonly error: { code: string; message: string } | null
+  readonly probe: string | null
+  /** Questions and approvals: what was shown. */
+  readonly data: unknown
+  readonly approval: ApprovalBody | null
+  /** A damaged checkpoint: what is wrong, and which earlier ones are good. */
+  readonly damage: Damage | null
+}
+
+export interface Damage {
+  readonly why: string
+  readonly visit: number
+  /** Visits whose checkpoint can be pinned, newest first. */
+  readonly good: readonly number[]
+}
+
+export interface UnmatchedCall extends Subject {
+  readonly status: CallStatus
+  readonly input: unknown
+  readonly result: unknown
+}

@@ -1,0 +1,89 @@
+// Reads JSON from outside. A key that occurs twice, `__proto__`, and what is nested too deep are
+// refused before anything is made of them: two readers of such a text may see two things.
+import { CounterfoilError } from '../model/errors.ts'
+import * as limits from './limits.ts'
+
+export function parseJson(text: string): unknown {
+  scan(text)
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw invalid('the body is no JSON', cause)
+  }
+}
+
+interface Level {
+  /** Null in a list. */
+  readonly keys: Set<string> | null
+}
+
+const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/gs
+const forbidden = ['__proto__']
+
+/** Of a text that is no JSON it may say anything, or nothing: the parser says that. */
+function scan(text: string): void {
+  const levels: Level[] = []
+  let values = 0
+  let last: string | null = null
+  for (const [found] of text.matchAll(token)) {
+    const [first] = found
+    if (first === '{' || first === '[') {
+      if (levels.push({ keys: first === '{' ? new Set() : null }) > limits.jsonDepthMax) {
+        throw invalid(`it is nested deeper than ${limits.jsonDepthMax}`)
+      }
+    } else if (first === '}' || first === ']') levels.pop()
+    else if (first === ':' && last !== null) addKey(levels.at(-1)?.keys, last)
+    else if (first === ',' && ++values > limits.jsonValuesMax) {
+      throw invalid(`it has more than ${limits.jsonValuesMax} values`)
+    }
+    last = first === '"' ? found : null
+  }
+}
+
+function addKey(keys: Set<string> | null | undefined, quoted: string): void {
+  if (!keys) return
+  let key: string
+  try {
+    key = JSON.parse(quoted)
+  } catch {
+    return
+  }
+  if (forbidden.includes(key)) throw invalid(`the key ${key} is not taken`)
+  if (keys.has(key)) throw invalid(`the key ${JSON.stringify(key.slice(0, 64))} occurs twice`)
+  keys.add(key)
+}
+
+function invalid(why: string, cause?: unknown): CounterfoilError {
+  return new CounterfoilError('JSON_INVALID', why, cause === undefined ? {} : { cause })
+}
+
+/** The bytes of a body; no more than so many are read. */
+export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+  const tooLarge = () =>
+    new CounterfoilError('BODY_TOO_LARGE', `the body has more than ${bytesMax} bytes`)
+  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge()
+  const parts: Uint8Array[] = []
+  let length = 0
+  const reader = request.body?.getReader()
+  for (;;) {
+    const part = await reader?.read()
+    if (part === undefined || part.done) break
+    length += part.value.byteLength
+    if (length > bytesMax) {
+      await reader?.cancel()
+      throw tooLarge()
+    }
+    parts.push(part.value)
+  }
+  return Buffer.concat(parts)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+export function textOf(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch (cause) {
+    throw invalid('the body is not UTF-8', cause)
+  }
+}

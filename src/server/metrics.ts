@@ -1,0 +1,141 @@
+// Figures as Prometheus reads them. What each means is in docs/guides/server.md.
+import type { ServerContext, WorkerFigures } from './context.ts'
+import { type Figures, readFigures, type Scope } from './figures.ts'
+
+type Labels = Readonly<Record<string, string>>
+
+interface Metric {
+  readonly name: string
+  readonly help: string
+  readonly type: 'gauge' | 'counter'
+  readonly values: readonly (readonly [Labels, number])[]
+}
+
+export async function metricsText(server: ServerContext, scope: Scope): Promise<string> {
+  const figures = await readFigures(server, scope)
+  const own = scope.wide ? ofProcess(server) : []
+  const metrics = [...ofRuns(figures), ...ofStore(figures), ...ofHour(figures), ...own]
+  return metrics.map(textOf).join('')
+}
+
+function textOf({ name, help, type, values }: Metric): string {
+  const full = `counterfoil_${name}`
+  const lines = values.map(([labels, value]) => `${full}${labelsOf(labels)} ${value}\n`)
+  return `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n${lines.join('')}`
+}
+
+function labelsOf(labels: Labels): string {
+  const parts = Object.entries(labels).map(([key, value]) => `${key}="${escaped(value)}"`)
+  return parts.length === 0 ? '' : `{${parts.join(',')}}`
+}
+
+const escaped = (value: string) =>
+  value.replace(/[\\"\n]/g, (mark) => (mark === '\n' ? '\\n' : `\\${mark}`))
+
+function gauge(name: string, help: string, value: number): Metric {
+  return { name, help, type: 'gauge', values: [[{}, value]] }
+}
+
+function counter(name: string, help: string, value: number): Metric {
+  return { name, help, type: 'counter', values: [[{}, value]] }
+}
+
+const seconds = (ms: number) => ms / 1_000
+
+function ofRuns({ runs, oldest_doubt_ms: doubtMs }: Figures): Metric[] {
+  const values = Object.entries(runs).map(([state, count]) => [{ state }, count] as const)
+  return [
+    { name: 'runs', help: 'Runs by state.', type: 'gauge', values },
+    gauge('doubt_oldest_seconds', 'Age of the oldest open doubt.', seconds(doubtMs)),
+  ]
+}
+
+function ofStore({ backlog }: Figures): Metric[] {
+  if (backlog === null) return []
+  return [
+    gauge('runs_pending', 'Runs that wait for a worker.', backlog.pending),
+    gauge(
+      'runs_pending_oldest_seconds',
+      'How long the first of them has waited.',
+      seconds(backlog.oldest_pending_ms),
+    ),
+    gauge('runs_orphaned', 'Runs held by workers whose lease has ended.', backlog.orphans),
+    gauge('wakes_due', 'Runs whose time to wake has come.', backlog.due),
+    gauge('sweeper_lag_seconds', 'How late the first of them is.', seconds(backlog.due_lag_ms)),
+    gauge('items_open', 'What waits for people.', backlog.open_items),
+    gauge('items_overdue', 'Of these, past their SLA.', backlog.overdue_items),
+  ]
+}
+
+function ofHour(figures: Figures): Metric[] {
+  const { calls, waits, unsafe_window: window, ended, usage } = figures
+  const rate = figures.resume_success_rate
+  const quantiles = (labels: Labels, p50: number, p95: number) =>
+    [
+      [{ ...labels, quantile: '0.5' }, seconds(p50)],
+      [{ ...labels, quantile: '0.95' }, seconds(p95)],
+    ] as const
+  return [
+    {
+      ...{ name: 'calls_1h', type: 'gauge' },
+      help: 'Calls of the last hour by class and outcome.',
+      values: calls.map(({ replay_class, outcome, count }) => [{ replay_class, outcome }, count]),
+    },
+    gauge('dispatches_1h', 'Attempts of the last hour.', figures.dispatched),
+    gauge(
+      'duplicate_call_ratio_1h',
+      'Of these, the part that was not the first of its call.',
+      figures.duplicate_call_rate,
+    ),
+    {
+      ...{ name: 'unsafe_window_seconds_1h', type: 'gauge' },
+      help: 'From the intent of an unsafe call to its receipt.',
+      values: quantiles({}, window.p50_ms, window.p95_ms),
+    },
+    {
+      ...{ name: 'wait_seconds_1h', type: 'gauge' },
+      help: 'How long items waited for people, by kind.',
+      values: Object.entries(waits).flatMap(([kind, spread]) =>
+        quantiles({ kind }, spread.p50_ms, spread.p95_ms),
+      ),
+    },
+    {
+      ...{ name: 'runs_ended_1h', type: 'gauge' },
+      help: 'Runs that ended, by state.',
+      values: Object.entries(ended).map(([state, count]) => [{ state }, count]),
+    },
+    {
+      ...{ name: 'resume_success_ratio_1h', type: 'gauge' },
+      help: 'Of the runs that needed more than one claim and ended, the part that completed.',
+      values: rate === null ? [] : [[{}, rate]],
+    },
+    gauge('tokens_in_1h', 'Tokens that calls have said they took.', usage.tokens_in),
+    gauge('tokens_out_1h', 'Tokens that calls have said they gave.', usage.tokens_out),
+    gauge('usd_1h', 'Money that calls have said they cost.', usage.usd),
+  ]
+}
+
+function ofProcess({ figures, streams }: ServerContext): Metric[] {
+  const { workers, commits } = figures()
+  const sum = (key: keyof WorkerFigures) => workers.reduce((total, one) => total + one[key], 0)
+  const max = (key: keyof WorkerFigures) => Math.max(0, ...workers.map((one) => one[key]))
+  const size = commits.batches === 0 ? 0 : commits.commits / commits.batches
+  return [
+    gauge('worker_runs', 'Runs that workers of this process work on.', sum('running')),
+    counter('claims_total', 'Runs that workers of this process have claimed.', sum('claimed')),
+    counter('lease_losses_total', 'Runs whose lease ended while worked on.', sum('lost')),
+    counter('wakes_total', 'Runs that this process has woken.', sum('woken')),
+    gauge('wake_lag_max_seconds', 'The latest of these.', seconds(max('wakeLagMaxMs'))),
+    counter('sla_passed_total', 'Items that this process noted as late.', sum('overdue')),
+    counter('swept_total', 'Ended runs that retention took something of.', sum('swept')),
+    counter('commit_batches_total', 'Transactions of this process.', commits.batches),
+    counter('commits_total', 'Commits in them.', commits.commits),
+    counter(
+      'commit_failures_total',
+      'Commits that failed and were written again.',
+      commits.failures,
+    ),
+    gauge('commit_batch_size', 'Commits in a transaction, on average.', size),
+    gauge('streams_open', 'Open event streams.', streams.count),
+  ]
+}

@@ -1,0 +1,37 @@
+// What the live demo offers besides: the worker that can be killed, and the count of effects.
+import { z } from 'zod'
+import { type Route, route } from '../route.ts'
+
+/** The live demo, as far as a browser is concerned. */
+export interface DemoDesk {
+  status(): unknown
+  kill(when: 'now' | 'next_effect'): Promise<void>
+}
+
+const tag = 'demo'
+const answer = z.looseObject({
+  worker: z.looseObject({ pid: z.number(), alive: z.boolean(), armed: z.boolean() }),
+  kill_count: z.number(),
+  effects: z.array(z.looseObject({ service: z.string(), effects: z.number(), twice: z.number() })),
+  total: z.object({ effects: z.number(), twice: z.number() }),
+})
+
+export function demoRoutes(demo: DemoDesk): Route[] {
+  return [
+    route({
+      ...{ method: 'GET', path: '/v1/demo', role: 'viewer', tag, global: true, answer },
+      summary: 'The worker of the live demo, its deaths, and what its upstreams have done.',
+      handler: () => ({ json: demo.status() }),
+    }),
+    route({
+      ...{ method: 'POST', path: '/v1/demo/kill', role: 'admin', tag, global: true, answer },
+      summary: 'Kills the worker (SIGKILL): now, or when an upstream has done something next.',
+      status: 202,
+      body: z.strictObject({ when: z.enum(['now', 'next_effect']) }),
+      handler: async ({ body }) => {
+        await demo.kill(body.when)
+        return { json: demo.status() }
+      },
+    }),
+  ]
+}

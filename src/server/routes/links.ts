@@ -1,0 +1,167 @@
+// Links that decide, once. The page that a link opens does nothing by itself; its form does.
+import { z } from 'zod'
+import { Inbox } from '../../client/inbox.ts'
+import { decisionJson } from '../../client/wire/rows.ts'
+import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import type { Item } from '../../model/records.ts'
+import { roles } from '../auth.ts'
+import { parseJson, textOf } from '../json.ts'
+import * as limits from '../limits.ts'
+import { escapeHtml } from '../markdown.ts'
+import { addStatus, statusFor } from '../problem.ts'
+import { type Call, route } from '../route.ts'
+import * as shapes from '../shapes.ts'
+import { findLink, type Link, makeLink, useLink } from '../webhooks/link.ts'
+
+addStatus(404, 'LINK_NOT_FOUND')
+addStatus(410, 'LINK_USED')
+addStatus(422, 'LINK_INVALID')
+
+const tag = 'webhooks'
+const params = z.object({ token: z.string().min(1).max(128) })
+const ways = ['approve', 'reject'] as const
+const dayMs = 24 * 3_600_000
+
+const make = route({
+  method: 'POST',
+  path: '/v1/links',
+  role: 'operator',
+  tag,
+  secret: true,
+  summary: 'Makes a link that decides an approval, once. It is shown once, here.',
+  bodyBytesMax: limits.smallBodyBytesMax,
+  body: z.strictObject({
+    item_id: shapes.id,
+    version: z.int().min(1),
+    outcomes: z
+      .array(z.enum(ways))
+      .min(1)
+      .max(2)
+      .default([...ways]),
+    by: z.string().trim().min(1).max(100).optional(),
+    expires_in_ms: z
+      .int()
+      .min(1_000)
+      .max(30 * dayMs)
+      .default(3 * dayMs),
+  }),
+  answer: z.object({ url: z.string(), token: z.string() }),
+  status: 201,
+  handler: async ({ body, client, who, server }) => {
+    const { item_id: itemId, version, outcomes, by = who.name } = body
+    // A link acts as whoever it is for: only an admin makes one for somebody else.
+    if (by !== who.name && roles.indexOf(who.role) < roles.indexOf('admin')) {
+      throw new CounterfoilError('ROLE_FORBIDDEN', 'a link for somebody else needs the role admin')
+    }
+    const item = await new Inbox(client).get(itemId)
+    if (item.kind !== 'approval') {
+      throw new CounterfoilError('LINK_INVALID', 'a link can decide an approval, and nothing else')
+    }
+    const claims = by === who.name ? who.claims : []
+    const { store, namespace } = client
+    const about = { namespace, itemId, version, outcomes, by, claims, madeBy: who.name }
+    const token = await makeLink(store, about, body.expires_in_ms)
+    return { json: { token, url: `${server.publicUrl()}/v1/links/${token}` } }
+  },
+})
+
+const look = route({
+  method: 'GET',
+  path: '/v1/links/:token',
+  role: 'none',
+  tag,
+  type: 'text/html',
+  summary: 'A page that asks whether you mean it. Looking at it decides nothing.',
+  params,
+  handler: (call) =>
+    readably(call, async () => {
+      const { store } = call.server
+      const link = await findLink(store, call.params.token)
+      const item = await store.getItem(link.namespace, link.itemId)
+      if (item === null) throw new CounterfoilError('LINK_NOT_FOUND', 'what it is about is gone')
+      return page(200, 'Do you mean it?', confirmation(link, item))
+    }),
+})
+
+const use = route({
+  method: 'POST',
+  path: '/v1/links/:token',
+  role: 'none',
+  tag,
+  raw: true,
+  secret: true,
+  summary: 'Decides. The link is used then.',
+  params,
+  bodyBytesMax: limits.smallBodyBytesMax,
+  handler: (call) =>
+    readably(call, async () => {
+      const { store } = call.server
+      const link = await findLink(store, call.params.token)
+      const { outcome, reason } = said(call, link)
+      const inbox = new Inbox(call.server.clientOf(link.namespace))
+      const decision = await useLink(store, link, (as) =>
+        inbox.decide(link.itemId, { ...as, outcome, reason }),
+      )
+      if (!wantsPage(call)) return { json: { decision: decisionJson(decision) } }
+      const done = decision.outcome === 'vote' ? `Your vote counts: ${outcome}` : `Done: ${outcome}`
+      return page(200, done, '<p>You can close this page.</p>')
+    }),
+})
+
+const form = z.strictObject({
+  outcome: z.enum(ways).optional(),
+  reason: z.string().trim().max(4_000).optional(),
+})
+
+function said({ request, bytes }: Call, link: Link) {
+  const type = request.headers.get('content-type') ?? ''
+  const text = textOf(bytes)
+  const given = /^application\/json *(;|$)/i.test(type)
+    ? parseJson(text === '' ? '{}' : text)
+    : Object.fromEntries(new URLSearchParams(text))
+  const parsed = form.safeParse(given)
+  if (!parsed.success) throw new CounterfoilError('REQUEST_INVALID', 'body: outcome and reason')
+  const [only] = link.outcomes
+  const outcome = parsed.data.outcome ?? (link.outcomes.length === 1 ? only : undefined)
+  if (outcome === undefined || !link.outcomes.includes(outcome)) {
+    throw new CounterfoilError('REQUEST_INVALID', `outcome: ${link.outcomes.join(' or ')}`)
+  }
+  return { outcome, reason: parsed.data.reason || `${outcome} by link` }
+}
+
+function wantsPage({ request }: Call): boolean {
+  return (request.headers.get('accept') ?? '').includes('text/html')
+}
+
+/** Whoever follows a link in a mail is no program: they are told in words. */
+async function readably<T>(call: Call, work: () => Promise<T>): Promise<T | Response> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!wantsPage(call) || !isCounterfoilError(error) || statusFor(error) >= 500) throw error
+    return page(statusFor(error), 'Nothing was decided', `<p>${escapeHtml(error.message)}</p>`)
+  }
+}
+
+function confirmation({ outcomes, by }: Link, { title, queue, body }: Item): string {
+  const buttons = outcomes.map(
+    (outcome) => `<button name="outcome" value="${outcome}">${outcome}</button>`,
+  )
+  const shown = JSON.stringify(body.data, null, 2) ?? ''
+  return [
+    `<h2>${escapeHtml(title)}</h2><p>Queue: ${escapeHtml(queue)}</p>`,
+    `<pre>${escapeHtml(shown.slice(0, 20_000))}</pre>`,
+    `<form method="post"><p><label>Why? <input name="reason" maxlength="4000"></label></p>`,
+    `<p>As ${escapeHtml(by)}: ${buttons.join(' ')}</p></form>`,
+  ].join('')
+}
+
+function page(status: number, title: string, html: string): Response {
+  const head = `<meta charset="utf-8"><title>${escapeHtml(title)}</title>`
+  const view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+  const body = `<body><main><h1>${escapeHtml(title)}</h1>${html}</main></body>`
+  const text = `<!doctype html><html lang="en"><head>${head}${view}</head>${body}</html>\n`
+  return new Response(text, { status, headers: { 'content-type': 'text/html; charset=utf-8' } })
+}
+
+export const linkRoutes = [make, look, use]

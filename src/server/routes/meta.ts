@@ -1,0 +1,52 @@
+// What is asked about the server itself.
+import { z } from 'zod'
+import { CounterfoilError } from '../../model/errors.ts'
+import { everywhere } from '../auth.ts'
+import { metricsText } from '../metrics.ts'
+import { type Call, route } from '../route.ts'
+
+const tag = 'server'
+
+const scopeOf = ({ who, client }: Call) => {
+  return { namespace: client.namespace, wide: who.namespace === everywhere }
+}
+
+const health = route({
+  ...{ method: 'GET', path: '/v1/health', role: 'none', tag },
+  summary: 'Whether the process answers.',
+  answer: z.object({ ok: z.literal(true) }),
+  handler: () => ({ json: { ok: true } }),
+})
+
+const ready = route({
+  ...{ method: 'GET', path: '/v1/ready', role: 'none', tag },
+  summary: 'Whether the store answers and may be worked on.',
+  answer: z.object({ ok: z.literal(true) }),
+  handler: async ({ server: { store } }) => {
+    const moved = await store.moved()
+    if (moved !== null) throw new CounterfoilError('STORE_MOVED', 'the store was moved')
+    return { json: { ok: true } }
+  },
+})
+
+const metrics = route({
+  ...{ method: 'GET', path: '/v1/metrics', role: 'viewer', tag, type: 'text/plain' },
+  summary: 'Figures as Prometheus reads them, of one namespace where they are of runs.',
+  handler: async (call) => {
+    const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
+    return new Response(await metricsText(call.server, scopeOf(call)), { headers })
+  },
+})
+
+const stats = route({
+  ...{ method: 'GET', path: '/v1/stats', role: 'viewer', tag },
+  summary: 'The figures of the Health page: now, and of each minute of the last hour.',
+  answer: z.looseObject({
+    at: z.string(),
+    totals: z.looseObject({}),
+    minutes: z.array(z.looseObject({ at: z.string() })),
+  }),
+  handler: async (call) => ({ json: await call.server.samples.read(scopeOf(call)) }),
+})
+
+export const metaRoutes = [health, ready, metrics, stats]

@@ -1,0 +1,113 @@
+// Links that decide, once. A link is bound to an item, a version and a person; the store keeps its
+// hash. Looking at it does nothing, because mail scanners look at everything; it is used by a POST.
+import type { DecideRequest } from '../../model/decide.ts'
+import { CounterfoilError } from '../../model/errors.ts'
+import type { Notice } from '../../model/records.ts'
+import type { Store } from '../../store/store.ts'
+import { format, matches, newSecret, parseSecret } from '../secret.ts'
+import type { Links } from './payload.ts'
+import type { Subscription } from './subscription.ts'
+
+/** How long a link can be used, unless told. */
+export const linkMs = 3 * 24 * 3_600_000
+/** How long one that was used is remembered as such. */
+const usedMs = 24 * 3_600_000
+
+export interface LinkBody {
+  readonly namespace: string
+  readonly itemId: string
+  readonly version: number
+  readonly outcomes: readonly ('approve' | 'reject')[]
+  /** Whose decision it is. */
+  readonly by: string
+  readonly claims: readonly string[]
+  /** Who made the link. */
+  readonly madeBy: string
+}
+
+interface Row extends LinkBody {
+  readonly hash: string
+  readonly used: boolean
+}
+
+// Of no namespace: it is found before it is known whose it is.
+const place = ['link', ''] as const
+
+export async function makeLink(store: Store, body: LinkBody, ms = linkMs): Promise<string> {
+  const made = newSecret()
+  const row: Row = { ...body, hash: made.hash, used: false }
+  await put(store, made.id, row, store.clock.now() + ms, null)
+  return format('cfl', made)
+}
+
+function put(store: Store, id: string, row: Row, expiresAt: number, ifVersion: number | null) {
+  const [kind, namespace] = place
+  const bodyJson = JSON.stringify(row)
+  return store.putDocument({ kind, namespace, id, bodyJson, dueAt: null, expiresAt }, ifVersion)
+}
+
+export interface Link extends LinkBody {
+  readonly id: string
+  readonly docVersion: number
+  readonly expiresAt: number
+  readonly row: Row
+}
+
+/** Throws for one that is not there, has expired, or was used. */
+export async function findLink(store: Store, token: string): Promise<Link> {
+  const said = parseSecret('cfl', token)
+  const found = said && (await store.getDocument(...place, said.id))
+  const row = found && (JSON.parse(found.bodyJson) as Row)
+  if (said === null || !matches(said.secret, row?.hash ?? null) || row === null) {
+    throw new CounterfoilError('LINK_NOT_FOUND', 'this link is not known, or has expired')
+  }
+  if (row.used) throw used()
+  const { hash: _, used: __, ...body } = row
+  const { version, expiresAt } = found as { version: number; expiresAt: number | null }
+  return { ...body, id: said.id, docVersion: version, expiresAt: expiresAt ?? 0, row }
+}
+
+/**
+ * Uses it, then decides: of two at once one goes on. What could not be decided for reasons of our
+ * own (a store that is away) gives the link back.
+ */
+export async function useLink<T>(
+  store: Store,
+  link: Link,
+  decide: (request: Pick<DecideRequest, 'by' | 'claims' | 'version' | 'evidence'>) => Promise<T>,
+): Promise<T> {
+  const { id, docVersion, row, by, claims, version, madeBy, expiresAt } = link
+  const until = Math.max(expiresAt, store.clock.now() + usedMs)
+  if (!(await put(store, id, { ...row, used: true }, until, docVersion))) throw used()
+  const evidence = `by a link that ${madeBy} made`
+  try {
+    return await decide({ by, claims, version, evidence })
+  } catch (error) {
+    const { code = '' } = error as { code?: string }
+    if (code === '' || code.startsWith('STORE_') || code === 'DECISION_INVALID') {
+      await put(store, id, row, expiresAt, docVersion + 1)
+    }
+    throw error
+  }
+}
+
+/** For an approval that is told to somebody who may decide it by a link. */
+export async function makeLinks(
+  { store, publicUrl }: { store: Store; publicUrl: string },
+  { linksFor, by: madeBy, namespace }: Subscription,
+  { itemId }: Notice,
+): Promise<Links | null> {
+  const item = linksFor === null || itemId === null ? null : await store.getItem(namespace, itemId)
+  if (item === null || linksFor === null || item.kind !== 'approval' || item.state !== 'open') {
+    return null
+  }
+  const body = { namespace, itemId: item.itemId, version: item.version, by: linksFor, claims: [] }
+  const make = (outcome: 'approve' | 'reject') =>
+    makeLink(store, { ...body, outcomes: [outcome], madeBy })
+  const url = (token: string) => `${publicUrl}/v1/links/${token}`
+  return { approve: url(await make('approve')), reject: url(await make('reject')) }
+}
+
+function used(): CounterfoilError {
+  return new CounterfoilError('LINK_USED', 'this link was used: a link decides once')
+}

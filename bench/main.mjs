@@ -1,5 +1,5 @@
 // `npm run bench`: SQLite, then graphs and waiting. `npm run bench -- --store postgres`: the fleet.
-// `--part` names one part of the fleet's figures, `--parked` how many runs wait in the last of them.
+// `--part` names one part of the fleet's figures, `--parked` how many runs wait in the last.
 import { parseArgs } from 'node:util'
 
 const { values } = parseArgs({

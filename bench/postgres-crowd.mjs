@@ -8,7 +8,7 @@ const nowMs = () => Number(process.hrtime.bigint()) / 1e6
 /** @param {number[]} values */
 const p50 = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
-/** As many as the sweeper takes at a time. */
+/** A bound to be seen at work; the sweeper takes 500 at a time. */
 const wakeBatch = 100
 
 let most = 0
@@ -180,7 +180,8 @@ async function orphans(
 
 /** Medians in milliseconds. */
 async function measure(/** @type {import('counterfoil').Counterfoil} */ cf) {
-  /** @type {Record<'a run from start to end' | 'signal to end' | 'a list' | 'a sweep', number[]>} */
+  /** @type {Record<'a run from start to end' | 'signal to end' | 'a list' | 'a sweep',
+   *   number[]>} */
   const taken = { 'a run from start to end': [], 'signal to end': [], 'a list': [], 'a sweep': [] }
   for (let i = 0; i < 30; i++) {
     let from = nowMs()

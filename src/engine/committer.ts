@@ -1,6 +1,6 @@
 // Owns: when what is written. One buffer a run, in the order its code observed things (I1); one
-// transaction for all runs that have something urgent (group commit), or a few at once where a store
-// can write several.
+// transaction for all runs that have something urgent (group commit), or a few at once where
+// a store can write several.
 // Does not own: what the rows say, nor what follows from them.
 // Invariants: I1 a commit carries everything buffered before it. I4 an error from a commit is
 // "unknown": the same commit is written again; only an acknowledged one calls back.

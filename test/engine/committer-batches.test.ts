@@ -7,7 +7,7 @@ import type { Commit, Store } from '../../src/store/store.ts'
 
 const runOf = (runId: string) => ({ namespace: 'n', runId, fence: 1, workerId: 'w' }) as Run
 
-test('I1 I4 several batches at once: never two commits of one run, and no more than said', async () => {
+test('I1 I4 several batches at once: never two of one run, no more than said', async () => {
   const held = new Set<string>()
   let now = 0
   let most = 0

@@ -1,8 +1,8 @@
 // Owns: how a holder's, a client's and a former holder's changes reach the server. What happens to
 // them there, under the run row's lock, is 004_commit.sql.
 // Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
-// is recognised by its id, also when an earlier sending of it comes late. I10 a park that overlooked
-// an arrival writes nothing; a child's end and its parent's arrival are one transaction.
+// is recognised by its id, also when an earlier sending of it comes late. I10 a park that
+// overlooked an arrival writes nothing; a child's end and its parent's arrival are one transaction.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/records.ts'
 import { isEnded } from '../../model/run-state.ts'
@@ -70,7 +70,7 @@ export async function commit(c: Connection, batch: readonly Commit[]): Promise<C
   return batch.map((one) => answers.get(one) as CommitResult)
 }
 
-/** Whether other runs are told of it: the parent of one that ends, the children of one cancelled. */
+/** Whether other runs hear of it: the parent of one that ends, the children of one cancelled. */
 function concernsFamily({ parent, changes }: Commit): boolean {
   const state = changes.run?.state
   return state === 'cancelled' || (parent !== undefined && state !== undefined && isEnded(state))

@@ -27,7 +27,7 @@ interface Asked {
   readonly fail: (error: unknown) => void
 }
 
-/** Every handle looks at its run when something has changed: those of one turn are one statement. */
+/** Every handle looks at its run when something has changed: those of a turn are one statement. */
 export class RunReader {
   private readonly c: Connection
   private asked: Asked[] = []

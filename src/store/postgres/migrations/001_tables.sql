@@ -200,7 +200,7 @@ create table call_evidence (
 create index call_evidence_blobs on call_evidence (result_digest)
   where result_digest is not null;
 
--- A text as jsonb, or null for what jsonb cannot hold (a NUL, a lone surrogate) and what is no JSON.
+-- A text as jsonb, or null for what jsonb cannot hold (a NUL, a lone surrogate) or is no JSON.
 create function as_jsonb(p_text text) returns jsonb
 language plpgsql immutable parallel safe set search_path from current as $$
 begin

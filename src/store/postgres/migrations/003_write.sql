@@ -6,8 +6,9 @@
 --   amend_write                 what a client or a former holder writes, under the row's lock
 --
 -- Functions that others may call are `security definer` with a search path of their own; the rest
--- are helpers, which act with the rights of whoever calls them. What nearly every commit has comes as
--- lists of rows of the four types below, which are read six times as fast as JSON; the rest as JSON.
+-- are helpers, which act with the rights of whoever calls them. What nearly every commit has
+-- comes as lists of rows of the four types below, which are read six times as fast as JSON; the
+-- rest as JSON.
 
 -- The only clock that leases, wake-ups and due times are judged by.
 create function now_ms() returns double precision

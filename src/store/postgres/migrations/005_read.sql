@@ -5,8 +5,8 @@
 -- The visit's records whatever their node and version. Of the primary key's (…, node_id,
 -- checkpoint_id) just the end of the last is known, `#generation#visit`, so the nodes and versions
 -- this run has been through are found first, by jumping from one to the next: all ids of a version
--- lie between `version#` and `version$`. Two seeks per node and version however many records earlier
--- visits left, and no index of its own, which every commit of a call would pay for.
+-- lie between `version#` and `version$`. Two seeks per node and version however many records
+-- earlier visits left, and no index of its own, which every commit of a call would pay for.
 create function records_of_visit(p_namespace text, p_run_id text, p_suffix text)
 returns setof tool_call_results language plpgsql stable as $$
 begin

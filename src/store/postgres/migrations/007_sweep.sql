@@ -22,8 +22,8 @@ begin
   select min(k.wake_at) into next_at from runs k where k.wake_at is not null;
 end $$;
 
--- Some rows of an ended run: those of the classes that are due and have an end, with what belongs to
--- their attempts. A call of another visit may have the same key: what is left of it stays whole.
+-- Some rows of an ended run: those of the classes that are due and have an end, with what belongs
+-- to their attempts. A call of another visit may have the same key: what is left of it stays whole.
 create function take_calls(r runs, p_classes text[]) returns void language plpgsql as $$
 declare
   v_gone text[];

@@ -93,12 +93,14 @@ function reasonOf(call: RiskCall, when: RiskWhen): string {
     ...(amountAbove === undefined ? [] : [`above ${amountAbove} (${amount(call.amount)})`]),
     ...(confidenceBelow === undefined
       ? []
-      : [
-          `confidence below ${confidenceBelow} (${isKnown(call.confidence) ? call.confidence : 'not said'})`,
-        ]),
+      : [`confidence below ${confidenceBelow} (${confidence(call)})`]),
   ]
   const said = `${name} ${parts.join(', ')}`.trim()
   return said === '' ? 'it asks before every call' : said
+}
+
+function confidence({ confidence: said }: RiskCall): string {
+  return isKnown(said) ? `${said}` : 'not said'
 }
 
 function amount(value: number | null): string {

@@ -26,7 +26,10 @@ const server = createServer(async (request, response) => {
   }
 })
 
-/** @param {string | undefined} id @param {{ type: string, data: Record<string, string> }} message */
+/**
+ * @param {string | undefined} id
+ * @param {{ type: string, data: Record<string, string> }} message
+ */
 function tell(id, { type, data }) {
   if (taken.has(id)) return console.log(`again: ${id}`)
   taken.add(id)

@@ -65,11 +65,7 @@ export interface Counterfoil {
     options?: { runId?: string; by?: string },
   ): Promise<RunHandle<Out>>
   /** The same by name: a new run begins on the newest version that was given to `open()`. */
-  start(
-    name: string,
-    input: unknown,
-    options?: { runId?: string; by?: string },
-  ): Promise<RunHandle>
+  start(name: string, input: unknown, options?: { runId?: string; by?: string }): Promise<RunHandle>
   /** A handle by id, in any process. */
   run<Out = unknown>(runId: string): RunHandle<Out>
   /** One visit of a foreign runtime: its calls pass the same gate and ledger. Close it. */

@@ -1,7 +1,8 @@
 // What waits for people, and their decisions.
 import type { Clock } from '../clock.ts'
 import { timeId } from '../clock.ts'
-import { comment, type DecideRequest, decide, outcomesOf, quietUntil } from '../model/decide.ts'
+import { comment } from '../model/comment.ts'
+import { type DecideRequest, decide, outcomesOf, quietUntil } from '../model/decide.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import type { Attempt, Decision, Item, Outcome, Vote } from '../model/records.ts'

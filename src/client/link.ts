@@ -1,5 +1,5 @@
-// The rounds of a repair loop: what was asked, not approved, and is asked again by the same node. It
-// is read from what is there, so that nothing has to be kept in step.
+// The rounds of a repair loop: what was asked, not approved, and is asked again by the same node.
+// It is read from what is there, so that nothing has to be kept in step.
 import { type Item, isAsked } from '../model/records.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Store } from '../store/store.ts'

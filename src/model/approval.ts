@@ -118,7 +118,8 @@ function countFault(deciders: readonly string[] | undefined, quorum: number, rej
   if (deciders === undefined || deciders.some(isClaim)) return null
   const people = new Set(deciders).size
   if (quorum + rejects <= people + 1) return null
-  return `with ${people} deciders, \`quorum\` ${quorum} and \`rejects\` ${rejects} could both be missed`
+  const both = `\`quorum\` ${quorum} and \`rejects\` ${rejects}`
+  return `with ${people} deciders, ${both} could both be missed`
 }
 
 function escalateFault(escalate: Escalation | undefined): string | null {

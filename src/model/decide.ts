@@ -149,25 +149,13 @@ export function decided(
   return changesOf({ run, items: [item] }, item, decisionOf(item, said, made))
 }
 
-/** What somebody says about an item that is no decision; its version stays (it is not raised). */
-export function comment(
-  { run, items }: Pick<DecideView, 'run' | 'items'>,
-  itemId: string,
-  said: { by: string; text: string },
+export type Said = Omit<DecideRequest, 'outcome'> & { readonly outcome: Outcome | Remark }
+
+export function decisionOf(
+  item: Item,
+  request: Said,
   made: { decisionId: string; at: number },
-): { changes: Pick<DecideChanges, 'decisions' | 'events'>; comment: Decision } {
-  const item = items.find((row) => row.itemId === itemId)
-  if (item === undefined) throw error('ITEM_NOT_FOUND', `there is no item ${itemId}`)
-  const { by, text: reason } = said
-  const request = { outcome: 'comment' as const, by, reason, version: item.version }
-  const row = { ...decisionOf(item, request, made), subject: null }
-  const event = eventOf(run, made.at, 'commented', { item: itemId, by: row.by, text: row.why })
-  return { changes: { decisions: [row], events: [event] }, comment: row }
-}
-
-type Said = Omit<DecideRequest, 'outcome'> & { readonly outcome: Outcome | Remark }
-
-function decisionOf(item: Item, request: Said, made: { decisionId: string; at: number }): Decision {
+): Decision {
   const fault = authorFault(request)
   if (fault) throw error('DECISION_INVALID', `a decision ${fault}`)
   const { namespace, runId, itemId, kind, reason, generation, visit } = item

@@ -6,8 +6,8 @@ export type { ApprovalBody, Vote } from './approval.ts'
 
 export type ItemKind = 'doubt' | 'question' | 'approval'
 /**
- * `failed`: the fate of a failed call when its run is tried again. `poison`: its workers died, again
- * and again, without getting any further.
+ * `failed`: the fate of a failed call when its run is tried again. `poison`: its workers died,
+ * again and again, without getting any further.
  */
 export type DoubtReason =
   | 'unknown'

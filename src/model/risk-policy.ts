@@ -2,6 +2,7 @@
 // The first rule that fits says what becomes of the call, and its reason is shown to whoever
 // decides. What nobody can tell (an amount, a confidence) counts as risky.
 import { CounterfoilError } from './errors.ts'
+import { shown } from './name.ts'
 import {
   type RiskAnswer,
   type RiskAsk,
@@ -9,7 +10,7 @@ import {
   type RiskPolicy,
   readAnswer,
 } from './risk.ts'
-import { type ReplayClass, shown } from './tool.ts'
+import type { ReplayClass } from './tool.ts'
 
 /** All that is named has to fit; of a list, one. */
 export interface RiskWhen {
@@ -93,12 +94,14 @@ function reasonOf(call: RiskCall, when: RiskWhen): string {
     ...(amountAbove === undefined ? [] : [`above ${amountAbove} (${amount(call.amount)})`]),
     ...(confidenceBelow === undefined
       ? []
-      : [
-          `confidence below ${confidenceBelow} (${isKnown(call.confidence) ? call.confidence : 'not said'})`,
-        ]),
+      : [`confidence below ${confidenceBelow} (${confidence(call)})`]),
   ]
   const said = `${name} ${parts.join(', ')}`.trim()
   return said === '' ? 'it asks before every call' : said
+}
+
+function confidence({ confidence: said }: RiskCall): string {
+  return isKnown(said) ? `${said}` : 'not said'
 }
 
 function amount(value: number | null): string {

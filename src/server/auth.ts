@@ -1,6 +1,6 @@
 // Who asks. A bearer token, or a session cookie that stands for one; roles; namespaces.
 import { CounterfoilError } from '../model/errors.ts'
-import { isName } from '../model/tool.ts'
+import { isName } from '../model/name.ts'
 import type { Store } from '../store/store.ts'
 import type { ServerContext } from './context.ts'
 import { anonymous, type Route } from './route.ts'

@@ -1,6 +1,6 @@
 // Tokens: made once, shown once, kept as hashes.
 import { CounterfoilError } from '../model/errors.ts'
-import { isName } from '../model/tool.ts'
+import { isName } from '../model/name.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Document, Store } from '../store/store.ts'
 import { type Role, roles } from './auth.ts'

@@ -1,5 +1,6 @@
-// Obeys the deadlines of one item: its SLA, its escalation, its expiry, whichever are due. It is one
-// amendment under the run's lock: a decision that comes at the same moment is before it or after it.
+// Obeys the deadlines of one item: its SLA, its escalation, its expiry, whichever are due. It is
+// one amendment under the run's lock: a decision that comes at the same moment is before it or
+// after it.
 import { timeId } from '../clock.ts'
 import { passDeadlines } from '../model/deadline.ts'
 import type { Item } from '../model/records.ts'

@@ -1,5 +1,6 @@
-// Owns: noticing what has come due with nobody there to say so: runs to be woken, items past one of
-// their deadlines, records that need not be kept any longer (D6, B6). Leases that ended are found by claims.
+// Owns: noticing what has come due with nobody there to say so: runs to be woken, items past one
+// of their deadlines, records that need not be kept any longer (D6, B6). Leases that ended are
+// found by claims.
 // Does not own: which runs and records those are: the store says.
 // Invariants: every worker of a fleet runs one, and any of them may do any of it at any time: what
 // one has done another finds done. A pass is bounded; a part that fails does not stop the others.

@@ -17,11 +17,11 @@ test('E5 webhook add shows the secret once; list, deliveries and remove', async 
   expect((await run(['webhook', 'retry', 'msg_0', ...at])).stderr).toContain('DELIVERY_NOT_FOUND')
   expect((await run(['webhook', 'remove', added.webhook_id, ...at])).code).toBe(0)
   expect((await run(['webhook', 'list', ...at])).stdout).toContain('Nobody is told')
-  const source = await json(['webhook', 'source', 'add', 'bot', '--act', 'signal', ...at])
+  const source = await json(['webhook', 'add-source', 'bot', '--act', 'signal', ...at])
   expect(source).toMatchObject({ name: 'bot', acts: ['signal'] })
-  const rotated = await json(['webhook', 'source', 'rotate', source.source_id, ...at])
+  const rotated = await json(['webhook', 'rotate-source', source.source_id, ...at])
   expect(rotated.secret).not.toBe(source.secret)
-  expect((await run(['webhook', 'source', 'remove', source.source_id, ...at])).code).toBe(0)
+  expect((await run(['webhook', 'remove-source', source.source_id, ...at])).code).toBe(0)
 })
 
 test('E1 inbox comment and inbox decide: said about an item, and about several', async () => {

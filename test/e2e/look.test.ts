@@ -90,9 +90,9 @@ describe.runIf(canBrowse)('the console', () => {
       const page = await stage.signedIn('ana', 'operator', { colorScheme, ...options })
       const size = 'viewport' in options ? 'phone' : 'wide'
       const found: string[] = []
-      for (const [name, path, ready] of places) {
+      for (const [name, path, ready] of size === 'wide' ? places : places.slice(0, 8)) {
         await page.goto(`${stage.url}${path}`)
-        await page.getByText(ready).first().waitFor()
+        await page.getByText(ready).filter({ visible: true }).first().waitFor()
         await page.waitForTimeout(150)
         await page.screenshot({
           path: screenshotPath(`${name}-${colorScheme}-${size}`),

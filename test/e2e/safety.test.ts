@@ -23,7 +23,7 @@ describe.runIf(canBrowse)('the console', () => {
     await page.getByRole('link', { name: 'Charge watched?' }).click()
     await page.getByText('Your role is viewer').waitFor()
     expect(await page.getByRole('radio').count()).toBe(0)
-    expect(await page.getByLabel(/comment/i).count()).toBe(0)
+    expect(await page.getByRole('textbox', { name: /comment/i }).count()).toBe(0)
     await page.goto(`${stage.url}/runs/order-watched`)
     await page.getByText('Graph and the path taken').waitFor()
     expect(await page.getByRole('group', { name: 'Actions' }).count()).toBe(0)
@@ -50,7 +50,7 @@ describe.runIf(canBrowse)('the console', () => {
     await stage.until('order-watched', 'waiting_human')
   })
 
-  test('E1 whoever an approval is not for sees why there is no form', async () => {
+  test('E1, E6 a held call says why; whom it is not for sees no form, whom it is for decides', async () => {
     const page = await stage.signedIn('gus', 'operator')
     await stage.begin('desk', 'rich', 'order-rich')
     const first = await stage.itemOf('order-rich')
@@ -58,7 +58,13 @@ describe.runIf(canBrowse)('the console', () => {
     await stage.api(`/v1/inbox/${first}/decision`, yes)
     await page.getByRole('link', { name: 'charge_card: may it be sent?' }).click()
     await page.getByText('more than 1000 EUR is for finance').waitFor()
-    await page.getByRole('radio', { name: /Abandon the run/ }).waitFor()
+    await page.getByText('It is for cfo; you are gus.').waitFor()
+    expect(await page.getByRole('radio').count()).toBe(0)
+    const cfo = await stage.signedIn('cfo', 'operator')
+    await cfo.getByRole('link', { name: 'charge_card: may it be sent?' }).click()
+    await cfo.getByRole('radio', { name: /^Approve/ }).check()
+    await cfo.getByRole('button', { name: 'Approve', exact: true }).click()
+    await stage.until('order-rich', 'completed')
   })
 
   test('E8 what a model writes stays text on every page', async () => {

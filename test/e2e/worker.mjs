@@ -9,7 +9,7 @@ const cf = await open({
   graphs: [desk, drifter],
   gate: ({ tool, amount }) =>
     tool === 'charge_card' && (amount ?? 0) > 1_000
-      ? { ask: { why: 'more than 1000 EUR is for finance', queue: 'finance' } }
+      ? { ask: { why: 'more than 1000 EUR is for finance', queue: 'finance', deciders: ['cfo'] } }
       : 'run',
   onWarning: () => {},
 })

@@ -113,7 +113,7 @@ describe('E7 escalation', () => {
 })
 
 describe('E7 expiry', () => {
-  test('E7 E3 nobody decides: the node is told, and takes the branch that it declares', async () => {
+  test('E7 E3 nobody decides: the node is told, and takes its branch', async () => {
     const { lab, graph, item } = await opened({ expire: { afterMs: 1_000 } })
     await lab.pass(1_001)
     expect(await sweep(lab)).toEqual(['woken'])
@@ -172,7 +172,7 @@ describe('E7 expiry', () => {
     expect(await late.lab.decisions()).toHaveLength(1)
   })
 
-  test('E7 I10 it expires while another branch is at work: the park does not overlook it', async () => {
+  test('E7 I10 it expires while another branch works: the park does not overlook it', async () => {
     const lab = new Lab()
     const long = fake(lab, 'long', 'unsafe_on_replay', { ms: 3_000 })
     const graph = flow([long.tool], async (ctx) => {

@@ -138,7 +138,7 @@ describe('E2 one decision about many', () => {
   })
 })
 
-test('E3 the rounds of a repair loop are linked, each to what was said of the one before', async () => {
+test('E3 the rounds of a repair loop are linked, each to the one before', async () => {
   const lab = new Lab()
   const repair = graph({
     id: 'w@1.0.0',

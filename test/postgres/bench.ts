@@ -69,6 +69,8 @@ export async function openManual(url: string, clock: ManualClock): Promise<Store
   return keepTime(store, clock, client, schemaOf(url))
 }
 
+const timeless: readonly (keyof Store)[] = ['onChange', 'conceal', 'reveal']
+
 /** Before each call the server is told what time it is. */
 function keepTime(store: Store, clock: ManualClock, client: pg.Client, schema: string): Store {
   let told = clock.now()
@@ -82,7 +84,7 @@ function keepTime(store: Store, clock: ManualClock, client: pg.Client, schema: s
   return new Proxy(store, {
     get: (target, name: keyof Store) => {
       const member = target[name]
-      if (typeof member !== 'function' || name === 'onChange') return member
+      if (typeof member !== 'function' || timeless.includes(name)) return member
       return async (...args: unknown[]) => {
         await tell()
         try {

@@ -1,5 +1,5 @@
-// The server is killed with SIGKILL between sending and recording: what was sent is sent again, under
-// the same id. And the receiver of the guide, as it stands.
+// The server is killed with SIGKILL between sending and recording: what was sent is sent again,
+// under the same id. And the receiver of the guide, as it stands.
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -53,7 +53,7 @@ test('E5 killed between send and record: sent again by the next, with the same i
   expect(receiver.received).toHaveLength(2)
 }, 60_000)
 
-test('E5 killed before the outbox was looked at: the next tells what the dead one wrote', async () => {
+test('E5 killed before the outbox was looked at: the next tells all of it', async () => {
   const store = `sqlite:${join(folder(), 'runs.db')}`
   const receiver = await startReceiver()
   const first = await startProcess(store)

@@ -80,7 +80,7 @@ describe('E5 links', () => {
     expect((await look(`${url}x`)).status).toBe(404)
   })
 
-  test('E5 E1 an operator makes links for themselves only, and a link gives no more rights', async () => {
+  test('E5 E1 an operator makes links for themselves only; no more rights come of it', async () => {
     const { ask, ana, admin, as, use } = await bench()
     const { itemId } = await ask('r1')
     const body = { item_id: itemId, version: 1, by: 'cfo' }

@@ -53,7 +53,7 @@ describe('E5 in', () => {
     expect(await run.result()).toMatchObject({ name: 'go', data: { n: 1 } })
   })
 
-  test('E5 unsigned, altered, stale, early, by another secret: refused, and nothing is done', async () => {
+  test('E5 unsigned, altered, stale, early, by another secret: refused', async () => {
     const { cf, send, ask } = await bench()
     const { itemId } = await ask('r1')
     const good = decision(itemId)

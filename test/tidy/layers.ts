@@ -56,7 +56,16 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   server: {
     files: folder('server'),
     layers: ['model', 'clock', 'contract', 'client'],
-    packages: ['node:*', 'hono', 'hono/*', '@hono/*', 'hono-openapi', 'standardwebhooks', 'pino', 'zod'],
+    packages: [
+      'node:*',
+      'hono',
+      'hono/*',
+      '@hono/*',
+      'hono-openapi',
+      'standardwebhooks',
+      'pino',
+      'zod',
+    ],
   },
   cli: { files: folder('cli'), layers: ALL_BUT_TESTING, packages: ['*'] },
   adapters: { files: folder('adapters'), layers: ['index'], packages: ['*'] },

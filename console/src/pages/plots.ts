@@ -24,7 +24,7 @@ export const plots: readonly PlotSpec[] = [
   },
   {
     title: 'Duplicate calls',
-    tells: 'The same intent dispatched more than once, by what probes and people report. It is 0.',
+    tells: 'The same intent dispatched more than once, as the ledger has it. It should be 0.',
     text: percent,
     series: [['duplicates', 'duplicate_call_rate']],
   },

@@ -4,6 +4,7 @@ import dagre from '@dagrejs/dagre'
 import { useMemo } from 'preact/hooks'
 import { useResource } from '../resource.ts'
 import { Loaded, Section } from '../ui/parts.tsx'
+import { Scroll } from '../ui/scroll.tsx'
 import type { GraphView, RunView } from '../wire.ts'
 import { plural } from '../words.ts'
 import { pathOf } from './paths.ts'
@@ -107,7 +108,7 @@ function Picture({ graph, run }: { graph: GraphView; run: RunView }) {
   const layout = useMemo(() => layoutOf(names, edges), [shape])
   const text = run.path.map(({ node }) => node).join(', then ')
   return (
-    <div class="scroll">
+    <Scroll label={'Graph'}>
       <svg
         class="graph"
         role="img"
@@ -136,7 +137,7 @@ function Picture({ graph, run }: { graph: GraphView; run: RunView }) {
           <NodeBox key={box.name} box={box} run={run} visits={visits.get(box.name) ?? 0} />
         ))}
       </svg>
-    </div>
+    </Scroll>
   )
 }
 

@@ -1,5 +1,6 @@
 import { diff } from '../diff.ts'
 import { json } from '../words.ts'
+import { Scroll } from './scroll.tsx'
 
 interface Props {
   readonly before: unknown
@@ -14,7 +15,7 @@ export function DiffView({ before, after, names }: Props) {
   const changes = diff(before, after)
   if (changes.length === 0) return <p class="dim pad">Nothing differs.</p>
   return (
-    <div class="scroll">
+    <Scroll label={'What differs'}>
       <table class="diff">
         <thead>
           <tr>
@@ -37,7 +38,7 @@ export function DiffView({ before, after, names }: Props) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }
 

@@ -45,7 +45,11 @@ function optionsOf({ series, text }: Props, width: number): uPlot.Options {
     width,
     height,
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_, least, most) => [Math.min(0, least), Math.max(1, most * 1.1)] } },
+    // The last hour, however little of it was measured.
+    scales: {
+      x: { range: (_, __, last) => [last - 3_600, last] },
+      y: { range: (_, least, most) => [Math.min(0, least), Math.max(1, most * 1.1)] },
+    },
     axes: [
       { ...axis, values: (_, splits) => splits.map((at) => clockTime(at * 1_000).slice(0, 5)) },
       { ...axis, size: 64, values: (_, splits) => splits.map((value) => text(value)) },

@@ -1,5 +1,6 @@
 // A table that becomes cards on a phone, and whose rows can be walked with j, k and enter.
 import type { ComponentChildren } from 'preact'
+import { Scroll } from './scroll.tsx'
 
 export interface Column<T> {
   readonly head: string
@@ -16,7 +17,7 @@ interface Props<T> {
 
 export function Table<T>({ label, columns, rows, id }: Props<T>) {
   return (
-    <div class="scroll">
+    <Scroll label={label}>
       <table class="rows">
         <caption class="hidden">{label}</caption>
         <thead>
@@ -33,13 +34,13 @@ export function Table<T>({ label, columns, rows, id }: Props<T>) {
             <tr key={id(row)} data-row={id(row)}>
               {columns.map((column) => (
                 <td key={column.head} data-head={column.head} class={column.class}>
-                  {column.cell(row)}
+                  <div>{column.cell(row)}</div>
                 </td>
               ))}
             </tr>
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }

@@ -2,6 +2,7 @@
 // have been written by a model, and all of it is text.
 import { useState } from 'preact/hooks'
 import { json, spaced } from '../words.ts'
+import { Scroll } from './scroll.tsx'
 
 const depthMax = 4
 const textMax = 600
@@ -92,7 +93,7 @@ function Grid(props: {
   depth: number
 }) {
   return (
-    <div class="scroll">
+    <Scroll label={'Table'}>
       <table class="data">
         <thead>
           <tr>
@@ -115,7 +116,7 @@ function Grid(props: {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }
 

@@ -1,9 +1,10 @@
-// Owns: telling people outside. Notices become deliveries, one for each subscription; deliveries are
-// sent until they are taken, or given up. Does not own: which notices there are (the engine and the
-// sweeper write them with what they are about).
+// Owns: telling people outside. Notices become deliveries, one for each subscription; deliveries
+// are sent until they are taken, or given up. Does not own: which notices there are (the engine
+// and the sweeper write them with what they are about).
 // Invariants: any number of dispatchers may run. A notice is ended only when its deliveries are on
-// record; a delivery is sent only by whoever has put it off for `leaseMs`, so one that dies between
-// sending and recording is sent again, under the same id: at least once, never silently not.
+// record; a delivery is sent only by whoever has put it off for `leaseMs`, so one that dies
+// between sending and recording is sent again, under the same id: at least once, never silently
+// not.
 import { type Clock, randomHex } from '../../clock.ts'
 import type { Notice } from '../../model/records.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,6 +1,6 @@
-// A signed request from outside: a decision, a signal, or the end of a deferred call. Its bytes are
-// verified before anything is read. An id is taken once; what it does is idempotent besides, so that
-// a request whose process died on the way can be sent again.
+// A signed request from outside: a decision, a signal, or the end of a deferred call. Its bytes
+// are verified before anything is read. An id is taken once; what it does is idempotent besides,
+// so that a request whose process died on the way can be sent again.
 import { z } from 'zod'
 import { Callbacks } from '../../client/callbacks.ts'
 import { Inbox } from '../../client/inbox.ts'

@@ -1,5 +1,5 @@
-// One request to a receiver: to a vetted address, without redirects, within a time, and with no more
-// of the answer read than is needed.
+// One request to a receiver: to a vetted address, without redirects, within a time, and with no
+// more of the answer read than is needed.
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Clock } from '../../clock.ts'

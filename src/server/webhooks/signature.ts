@@ -1,5 +1,5 @@
-// Standard Webhooks (standardwebhooks.com): what is signed is `id.timestamp.body`, the bytes as they
-// came, with a secret `whsec_…`. Tested against their own library.
+// Standard Webhooks (standardwebhooks.com): what is signed is `id.timestamp.body`, the bytes as
+// they came, with a secret `whsec_…`. Tested against their own library.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { randomHex } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'

@@ -7,7 +7,7 @@ export function recentConcern(bench: Bench): void {
 }
 
 function counts({ on, expect }: Bench): void {
-  on('I2 calls, attempts, waits and ends of one namespace are counted', async (s) => {
+  on('M1 calls, attempts, waits and ends of one namespace are counted', async (s) => {
     const nothing = await s.store.recent('default', 0)
     expect([nothing.calls, nothing.dispatched, nothing.ended]).toEqual([[], 0, []])
     expect(nothing.usage).toEqual({ tokensIn: 0, tokensOut: 0, usd: 0 })

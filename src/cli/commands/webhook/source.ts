@@ -1,9 +1,8 @@
-// counterfoil webhook source …: who may send signed requests here
+// counterfoil webhook add-source, sources, rotate-source, remove-source: who may send requests here
 import type { Command } from 'commander'
-import { isName } from '../../../model/tool.ts'
+import { isName } from '../../../model/name.ts'
 import * as sources from '../../../server/webhooks/source.ts'
 import { addGlobals, type Cli, cliOf, userName, withStore } from '../../cli.ts'
-import { finishGroup } from '../../group.ts'
 import { wrap } from '../../text.ts'
 import { oneOf, usageError } from '../../usage.ts'
 
@@ -12,8 +11,8 @@ A source sends decisions, signals and callbacks to POST /v1/hooks/in?source=<id>
 signed as Standard Webhooks says.
 
 Examples:
-  counterfoil webhook source add slackbot --act decision --trusts-by
-  counterfoil webhook source rotate src_5b0c…`
+  counterfoil webhook add-source slackbot --act decision --trusts-by
+  counterfoil webhook rotate-source src_5b0c…`
 
 interface AddOptions {
   act?: string[]
@@ -22,31 +21,27 @@ interface AddOptions {
 }
 
 export function addSources(parent: Command): void {
-  const group = parent
-    .command('source')
-    .description('let others send signed requests')
+  const add = parent
+    .command('add-source <name>')
+    .description('let somebody send signed requests; the secret is shown once')
     .addHelpText('after', help)
-  const add = group
-    .command('add <name>')
-    .description('let somebody send; the secret is shown once')
     .option('--act <acts...>', `${sources.sourceActs.join(', ')} (all)`)
     .option('--claim <claims...>', 'what it counts as where only some may decide: role:finance')
     .option('--trusts-by', 'it knows its people: believe who it says has decided')
     .action((name: string, options: AddOptions) => addSource(cliOf(add), name, options))
-  const list = group
-    .command('list')
-    .description('list who may send')
+  const list = parent
+    .command('sources')
+    .description('list who may send signed requests')
     .action(() => listSources(cliOf(list)))
-  const rotate = group
-    .command('rotate <id>')
-    .description('a new secret; the one before verifies for another day')
+  const rotate = parent
+    .command('rotate-source <id>')
+    .description('give a source a new secret; the one before verifies for another day')
     .action((id: string) => rotateSource(cliOf(rotate), id))
-  const remove = group
-    .command('remove <id>')
-    .description('take nothing from it any more')
+  const remove = parent
+    .command('remove-source <id>')
+    .description('take nothing from a source any more')
     .action((id: string) => removeSource(cliOf(remove), id))
   for (const command of [add, list, rotate, remove]) addGlobals(command)
-  finishGroup(group)
 }
 
 async function addSource(cli: Cli, name: string, options: AddOptions): Promise<void> {

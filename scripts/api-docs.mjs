@@ -8,16 +8,23 @@ const intro = `# HTTP API
 
 Made from \`/v1/openapi.json\` by \`node scripts/api-docs.mjs\`; do not edit it by hand.
 
-Say \`Authorization: Bearer cf_…\` (\`counterfoil token create\`), or sign in with a browser. Bodies are JSON.
-Lists answer \`{ items, next }\`: give \`next\` back as \`cursor\`. What goes wrong is a problem (RFC 9457) whose
-\`type\` is the page about it. Every POST honours \`Idempotency-Key\`, but for those that answer with a secret.
-Tokens of every namespace choose one with \`?namespace=\`. docs/guides/server.md has the rest.
+Say \`Authorization: Bearer cf_…\` (\`counterfoil token create\`), or sign in with a browser. Bodies
+are JSON. Lists answer \`{ items, next }\`: give \`next\` back as \`cursor\`. What goes wrong is a
+problem (RFC 9457) whose \`type\` is the page about it. Every POST honours \`Idempotency-Key\`, but
+for those that answer with a secret. Tokens of every namespace choose one with \`?namespace=\`.
+docs/guides/server.md has the rest.
 `
 
-/** One line for a schema: enough to write a request by. */
+/**
+ * One line for a schema: enough to write a request by.
+ * @param {any} schema
+ * @returns {string}
+ */
 function shown(schema = {}) {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' or ')
+  /** @type {unknown[] | undefined} */
+  const values = schema.enum
+  if (values) return values.map((value) => JSON.stringify(value)).join(' or ')
   if (schema.anyOf) return schema.anyOf.map(shown).join(' or ')
   if (schema.type === 'array') return `list of ${shown(schema.items)}`
   if (schema.type === 'object' && schema.properties) {
@@ -30,13 +37,21 @@ function shown(schema = {}) {
   return schema.type ?? 'any JSON'
 }
 
+/** @param {string} text */
 const cell = (text) => text.replaceAll('|', '\\|')
 
+/**
+ * @param {string} path
+ * @param {string} method
+ * @param {any} operation
+ */
 function operation(path, method, { summary, parameters, requestBody, responses, ...rest }) {
-  const own = parameters.filter(({ name }) => !['namespace', 'Idempotency-Key'].includes(name))
+  /** @type {any[]} */
+  const all = parameters
+  const own = all.filter(({ name }) => !['namespace', 'Idempotency-Key'].includes(name))
   const body = requestBody?.content['application/json']?.schema
-  const [status, answer] = Object.entries(responses)[0]
-  const [type, content] = Object.entries(answer.content ?? {})[0] ?? []
+  const [status, answer] = Object.entries(responses)[0] ?? []
+  const [type, content] = Object.entries(answer?.content ?? {})[0] ?? []
   const json = type === 'application/json' ? ` \`${shown(content.schema)}\`` : ''
   return [
     `### ${method.toUpperCase()} ${path}`,
@@ -52,10 +67,11 @@ function operation(path, method, { summary, parameters, requestBody, responses, 
   ].join('\n')
 }
 
+/** @param {any} openapi */
 export function apiDocs(openapi) {
   const tags = new Map()
   for (const [path, methods] of Object.entries(openapi.paths)) {
-    for (const [method, one] of Object.entries(methods)) {
+    for (const [method, one] of Object.entries(/** @type {Record<string, any>} */ (methods))) {
       const [tag] = one.tags
       tags.set(tag, [...(tags.get(tag) ?? []), operation(path, method, one)])
     }

@@ -9,7 +9,7 @@ import { effectsIn, twice } from '../examples/onboarding/office.mjs'
 
 const example = fileURLToPath(new URL('../examples/onboarding.mjs', import.meta.url))
 
-test('N2 vendors are taken on under kills: one purchase order each, and people are asked', async () => {
+test('N2 vendors are taken on under kills: one order each, and people are asked', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'counterfoil-n2-')), 'figures.json')
   await promisify(execFile)(process.execPath, [example, '--figures', file])
   const figures = JSON.parse(readFileSync(file, 'utf8'))

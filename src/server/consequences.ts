@@ -21,7 +21,7 @@ function says(item: Item, outcome: Outcome): string {
   const tool = item.body.subject?.tool ?? 'the call'
   const known: Partial<Record<Outcome, string>> = {
     happened: `${tool} is not sent. The run goes on with the result you give.`,
-    did_not_happen: `${tool} is sent once more, exactly once. If it did happen, it happens twice.`,
+    did_not_happen: `${tool} is sent once more. If it did happen, it happens twice.`,
     fail: `The run is told that ${tool} failed and that nobody knows whether it happened.`,
     abandon: 'The run ends as failed, now. Nothing that was done is undone.',
     use_record: `${tool} is answered with that record. Nothing is sent.`,

@@ -34,7 +34,7 @@ describe.runIf(canBrowse)('the console', () => {
     expect(await page.getByRole('alert').innerText()).toMatch(/token/i)
   })
 
-  test('E1, E8 an approval is edited against its schema, approved, and the run goes on', async () => {
+  test('E1, E8 an approval is edited to fit its schema, approved, and the run goes on', async () => {
     await stage.worker()
     await stage.begin('desk', 'acme', 'order-acme')
     const page = await stage.signedIn('ana', 'operator')
@@ -58,7 +58,7 @@ describe.runIf(canBrowse)('the console', () => {
     expect(items).toMatchObject([{ outcome: 'edit', by: 'ana', reason: 'half of it will do' }])
   })
 
-  test('C2, E2, I5 a doubt of a killed worker: locked, decided, and the run ends live', async () => {
+  test('C2, E2, I5 a doubt of a killed worker: locked, decided, the run ends live', async () => {
     const killed = await stage.worker()
     await stage.begin('desk', 'slow-bolt', 'order-bolt')
     await killed.says('sent to slow-bolt')

@@ -107,7 +107,7 @@ describe.runIf(canBrowse)('the console', () => {
     180_000,
   )
 
-  test('E8 axe finds nothing serious in forms and dialogs, and on the page to sign in', async () => {
+  test('E8 axe finds nothing serious in forms, dialogs, and on the page to sign in', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const stranger = await stage.page({ colorScheme })
       await stranger.goto(stage.url)

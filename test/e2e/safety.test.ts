@@ -50,7 +50,7 @@ describe.runIf(canBrowse)('the console', () => {
     await stage.until('order-watched', 'waiting_human')
   })
 
-  test('E1, E6 a held call says why; whom it is not for sees no form, whom it is for decides', async () => {
+  test('E1, E6 a held call says why; whom it is for decides, others see no form', async () => {
     const page = await stage.signedIn('gus', 'operator')
     await stage.begin('desk', 'rich', 'order-rich')
     const first = await stage.itemOf('order-rich')

@@ -1,5 +1,5 @@
-// Requests made from the OpenAPI document: never a 500, never a hang. Most without a socket, a share
-// over real ones. The seed is printed by fast-check when it fails.
+// Requests made from the OpenAPI document: never a 500, never a hang. Most without a socket, a
+// share over real ones. The seed is printed by fast-check when it fails.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fuzz, nastyText, type Schema } from '../server/generate.ts'

@@ -1,4 +1,4 @@
-// Requests that are off: sizes, shapes, names, paths. Each is refused with a problem, none is a 500.
+// Requests that are off: sizes, shapes, names, paths. Each is refused with a problem, never a 500.
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { type Bench, type Client, replyOf, startServer } from '../server/harness.ts'
@@ -71,7 +71,7 @@ test('M1 a key that occurs twice and __proto__ are refused, however they are wri
   expect((await fetch(`${bench.server.url}/v1/runs`, init)).status).toBe(400)
 })
 
-test('M1 wrong types, unknown keys and other media types are refused with their place', async () => {
+test('M1 wrong types, unknown keys and other media types are refused, with the place', async () => {
   const bench = await startServer()
   const me = await bench.as('operator')
   const wrong = await me.post('/v1/runs', { graph: 7, input: 1, more: true })

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-// @ts-expect-error a script without types
 import { apiDocs } from '../../scripts/api-docs.mjs'
 import { openapiOf } from '../../src/server/openapi.ts'
 import { table } from '../../src/server/table.ts'

@@ -214,7 +214,8 @@ describe('MACs', () => {
     ['signals', 'update signals set at = 1'],
     [
       'signals',
-      "update signals set used_by = null where signal_id = 's2'; delete from signals where signal_id = 's1'",
+      "update signals set used_by = null where signal_id = 's2';" +
+        " delete from signals where signal_id = 's1'",
     ],
   ]
   for (const [table, sql] of forged) {

@@ -106,8 +106,8 @@ export function Ended({ item }: { item: ItemPageData }) {
           Every attempt has ended; quiet time runs for{' '}
           <span class="countdown">{duration(from - now.value, true)}</span> more.
         </span>{' '}
-        {`What was sent may arrive until ${clockTime(from)}, though its sender is gone. That is an `}
-        assumption about the network, not a proof.
+        {`What was sent may arrive until ${clockTime(from)}, though its sender is gone. That is `}
+        an assumption about the network, not a proof.
       </p>
     )
   }

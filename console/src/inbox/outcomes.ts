@@ -19,7 +19,7 @@ export const labels: Readonly<Record<Outcome, string>> = {
 
 const follows: Readonly<Record<Outcome, string>> = {
   happened: 'The call is answered with the result you give. Nothing is sent.',
-  did_not_happen: 'The call is sent exactly once more. If it did happen, it happens twice.',
+  did_not_happen: 'The call is sent once more. If it did happen, it happens twice.',
   fail: 'The run sees an error for this call. The same call again goes to a person again.',
   abandon: 'The run ends as failed, now. What was done stays done; nothing is undone.',
   use_record: 'The record that you choose answers this call. Nothing is sent.',

@@ -4,11 +4,10 @@ import { addGlobals, cliOf } from '../cli.ts'
 
 const help = `
 A server with its console, a worker, and a few agents that go on until Ctrl-C:
-vendors are taken on, trips are booked, customers are written to. Their upstreams
-are a process of their own, which counts what was done. The page Demo has a
-button that kills the worker (SIGKILL) in the middle of a call: watch what the
-next one does, and decide what nobody can know. It prints an address that signs
-your browser in.
+vendors are taken on, trips are booked, customers are written to. Upstreams in a
+process of their own count what was done. The page Demo has a button that kills
+the worker (SIGKILL) in the middle of a call: watch what the next one does, and
+decide what nobody can know. It prints an address that signs your browser in.
 
 With --auto or --terminal it is a short story instead: an agent is killed after
 the mail server has taken its e-mail and before it knows, once on plain
@@ -32,7 +31,7 @@ export function addDemo(program: Command): void {
   const command = program
     .command('demo')
     .description('watch an agent be killed, resume, and send no e-mail twice')
-    .option('--auto', 'the story, once: it asks nothing, and decides by what is in the outbox')
+    .option('--auto', 'the story, once: it decides by what is in the outbox')
     .option('--terminal', 'the story, once: you decide, in this terminal')
     .option('--data <dir>', 'the folder for everything it writes (a fresh one)')
     .option('--port <n>', 'where the server listens (7070, or any that is free)')

@@ -1,5 +1,5 @@
-// The rows as they travel, by --json and by the API: snake_case like the database, times in ISO with
-// their zone, and the JSON that users gave as it is.
+// The rows as they travel, by --json and by the API: snake_case like the database, times in ISO
+// with their zone, and the JSON that users gave as it is.
 import { slaOf, slaPassedAt } from '../../model/deadline.ts'
 import type {
   ApprovalBody,

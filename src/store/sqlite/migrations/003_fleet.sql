@@ -8,7 +8,7 @@
 --   inbox_items.overdue_at  when it was noticed that nobody had decided in time
 --   signals                 what was sent to a run by name, until the run takes it
 --   shares                  results of pure tools that runs share, or the right to make one
---   sweeping                the run whose rows may go; empty outside the transaction that takes them
+--   sweeping                the run whose rows may go; empty but in the transaction that takes them
 --
 -- Every new index is partial: runs that are parked without a time, calls without a token and items
 -- without an SLA pay for none of them.

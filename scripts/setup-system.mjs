@@ -9,11 +9,14 @@ import { fileURLToPath } from 'node:url'
 /** @typedef {{ command: string, package: string }} Wanted */
 
 /** @type {readonly Wanted[]} */
-const WANTED = [{ command: 'pgbouncer', package: 'pgbouncer' }]
+const WANTED = [
+  { command: 'pgbouncer', package: 'pgbouncer' },
+  { command: 'chromium', package: 'chromium' },
+]
 
 // What was tried and could not be had is not tried again before every test.
 const TRIED = fileURLToPath(new URL('../node_modules/.counterfoil-system', import.meta.url))
-const TIMEOUT_MS = 180_000
+const TIMEOUT_MS = 300_000
 
 /** @param {(line: string) => void} say */
 export async function installSystem(say) {
@@ -24,9 +27,12 @@ export async function installSystem(say) {
   if (wasTried(names)) return
   say(`Installing for the tests: ${names}.`)
   const lock = ['-o', 'DPkg::Lock::Timeout=60']
-  const install = ['install', '-y', '--no-install-recommends', ...packages]
-  const done = (await apt([...lock, 'update'])) && (await apt([...lock, ...install]))
-  if (!done) say(`${names} could not be installed; tests that need it leave that part out.`)
+  await apt([...lock, 'update'])
+  // One by one: a package that cannot be had must not keep the others away.
+  for (const name of packages) {
+    const done = await apt([...lock, 'install', '-y', '--no-install-recommends', name])
+    if (!done) say(`${name} could not be installed; tests that need it leave that part out.`)
+  }
   note(names)
 }
 

@@ -34,7 +34,7 @@ describe.runIf(canBrowse)('the console', () => {
     expect(await page.getByRole('alert').innerText()).toMatch(/token/i)
   })
 
-  test('E1, E8 an approval is edited to fit its schema, approved, and the run goes on', async () => {
+  test('E1, E8 an approval is edited to fit its schema, approved; the run goes on', async () => {
     await stage.worker()
     await stage.begin('desk', 'acme', 'order-acme')
     const page = await stage.signedIn('ana', 'operator')

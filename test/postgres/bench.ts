@@ -52,6 +52,22 @@ export async function dropSchema(url: string): Promise<void> {
   await sql(url, `drop schema if exists "${schemaOf(url)}" cascade`)
 }
 
+/** As new: no rows, ids from the start. Much faster than another schema. */
+export async function emptySchema(url: string): Promise<void> {
+  const [row] = await sql(
+    url,
+    `select string_agg(format('%I', tablename), ', ') as names from pg_tables
+     where schemaname = $1 and tablename not in ('schema_migrations', 'meta')`,
+    [schemaOf(url)],
+  )
+  // Rows that are final are held by triggers, which a replica's session does not fire.
+  await sql(
+    url,
+    `set session_replication_role = replica; truncate ${row?.['names']} restart identity;
+     delete from meta where name like 'key_check:%' or name like 'role:%'`,
+  )
+}
+
 /** A store whose server's time is the manual clock's. */
 export async function openManual(url: string, clock: ManualClock): Promise<Store> {
   await migratePostgres({ url, clock: systemClock })

@@ -173,7 +173,7 @@ test('M2 no frame, no foreign script, nothing kept: on every kind of answer', as
   expect(page).not.toMatch(/<script(?![^>]*\bsrc=)[^>]*>|\son\w+=|javascript:/i)
 })
 
-test('M2 behind TLS the cookie is Secure and of this host; others are let in by it alone', async () => {
+test('M2 behind TLS the cookie is Secure and of this host; others get in by it alone', async () => {
   const { cf } = await startServer()
   await expect(cf.server({ host: '0.0.0.0' })).rejects.toMatchObject({ code: 'SERVER_OPTIONS' })
   const server = await cf.server({ publicUrl: 'https://cf.example.com/' })

@@ -1,25 +1,47 @@
 import { afterAll, expect, test } from 'vitest'
-import { storeSuite } from '../../src/testing/index.ts'
-import { describePostgres, dropSchema, openManual, postgresUrl } from '../postgres/bench.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type ManualClock, storeSuite } from '../../src/testing/index.ts'
+import {
+  describePostgres,
+  dropSchema,
+  emptySchema,
+  openManual,
+  postgresUrl,
+} from '../postgres/bench.ts'
 
 const urls = new Map<string, string>()
+/** Schemas whose test is over: the next one begins in them, emptied. */
+const free: string[] = []
+
 afterAll(async () => {
   for (const url of urls.values()) await dropSchema(url)
 }, 120_000)
+
+/** Given back when it is closed. */
+async function open(url: string, clock: ManualClock): Promise<Store> {
+  const store = await openManual(url, clock)
+  urls.set(store.url, url)
+  const close = async () => {
+    await store.close()
+    free.push(url)
+  }
+  return new Proxy(store, {
+    get: (target, name) => (name === 'close' ? close : Reflect.get(target, name)),
+  })
+}
 
 describePostgres('postgres', () => {
   storeSuite(
     'postgres',
     {
       open: async (clock) => {
-        const url = postgresUrl()
-        const store = await openManual(url, clock)
-        urls.set(store.url, url)
-        return store
+        const used = free.pop()
+        if (used !== undefined) await emptySchema(used)
+        return open(used ?? postgresUrl(), clock)
       },
       reopen: async (store, clock) => {
         await store.close()
-        return openManual(urls.get(store.url) ?? '', clock)
+        return open(free.pop() ?? '', clock)
       },
       durable: true,
     },

@@ -29,6 +29,7 @@ interface Kill {
   readonly signal: string | null
   readonly after: {
     readonly agent: string
+    readonly result: unknown
     readonly service: string
     readonly run_id: string
   } | null
@@ -179,7 +180,12 @@ const killColumns: readonly Column<Kill>[] = [
       after === null ? (
         <span class="dim">whatever it did</span>
       ) : (
-        `${after.agent} ${after.service} for ${after.run_id}: done, and not yet answered`
+        <>
+          {`${after.agent} ${after.service} for ${after.run_id}: done, and not yet answered`}
+          <span class="under dim">
+            The upstream's own log has its result: <code>{JSON.stringify(after.result)}</code>
+          </span>
+        </>
       ),
   },
 ]

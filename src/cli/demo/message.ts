@@ -15,6 +15,8 @@ export interface Effect {
   readonly run: string
   /** What it is one of: the same of one run a second time is a duplicate. */
   readonly what: string
+  /** What the upstream answers with: a person who looks there can see it. */
+  readonly result: unknown
   readonly at: number
 }
 

@@ -88,6 +88,8 @@ function killJson({ at, pid, signal, after }: Kill) {
     at: iso(at),
     pid,
     signal,
-    after: after && { agent: after.agent, service: after.service, run_id: after.run },
+    after: after && {
+      ...{ agent: after.agent, service: after.service, run_id: after.run, result: after.result },
+    },
   }
 }

@@ -15,7 +15,7 @@ interface Office {
 }
 
 interface World {
-  log: { service: string; run: string; repeated: boolean }[]
+  log: { service: string; run: string; result: unknown; repeated: boolean }[]
   swallow: (service: string) => boolean
   open(): Promise<string>
 }
@@ -25,10 +25,10 @@ const reads = ['model', 'flights', 'bookings']
 const mailMs = 400
 const folder = ownFolder()
 
-function tell(agent: Effect['agent'], service: string, run: string, what = service): void {
-  const effect: Effect = { agent, service, run, what, at: systemClock.now() }
-  appendSynced(effectsOf(folder), effect)
-  tellDemo({ kind: 'effect', effect })
+function tell(effect: Omit<Effect, 'at'>): void {
+  const at = systemClock.now()
+  appendSynced(effectsOf(folder), { ...effect, at })
+  tellDemo({ kind: 'effect', effect: { ...effect, at } })
 }
 
 async function openOffice(): Promise<string> {
@@ -37,7 +37,7 @@ async function openOffice(): Promise<string> {
   const office = new Office(join(folder, 'office.jsonl'))
   // A second request for a form is meant: it is of another round.
   office.onEffect = ({ service, run, result }) =>
-    tell('onboarding', service, run, `${service} ${result.round ?? ''}`)
+    tell({ agent: 'onboarding', service, run, what: `${service} ${result.round ?? ''}`, result })
   return office.open()
 }
 
@@ -48,7 +48,7 @@ async function openWorld(): Promise<string> {
   world.swallow = (service) => {
     const last = world.log.at(-1)
     if (last && last.service === service && !last.repeated && !reads.includes(service)) {
-      tell('trip', service, last.run)
+      tell({ agent: 'trip', service, run: last.run, what: service, result: last.result })
     }
     return false
   }
@@ -61,7 +61,8 @@ async function takeMail(request: IncomingMessage): Promise<{ messageId: string }
   const email = JSON.parse(body) as { to: string }
   const messageId = `msg-${randomHex(4)}`
   appendSynced(outboxOf(folder), { messageId, ...email })
-  tell('outreach', 'mail', email.to)
+  const result = { messageId }
+  tell({ agent: 'outreach', service: 'mail', run: email.to, what: 'mail', result })
   await pause(systemClock, mailMs)
   return { messageId }
 }

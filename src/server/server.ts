@@ -1,4 +1,5 @@
 // The HTTP server: listens, answers, and ends what it has begun.
+import { setMaxListeners } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import { CounterfoilError } from '../model/errors.ts'
@@ -50,6 +51,8 @@ export class CounterfoilServer {
     const { port = 0, host = '127.0.0.1' } = options
     this.options = { ...options, port, host }
     checkHost(this.options)
+    // Every stream listens for the end of the server.
+    setMaxListeners(limits.streamsMax, this.closing.signal)
     const tls = options.publicUrl?.startsWith('https://') === true
     this.context = createContext(parts, {
       ...{ tls, closing: this.closing.signal },

@@ -79,6 +79,24 @@ describe.runIf(canBrowse)('the console', () => {
   }, 120_000)
   afterAll(() => stage?.close())
 
+  // Copied to docs/images when a page has changed; small, because everybody clones them.
+  test('E8 the pictures of the operator’s guide are below 150 KB each', async () => {
+    const wide = await stage.signedIn('ana', 'operator', { viewport: { width: 1120, height: 760 } })
+    const small = await stage.signedIn('ana', 'operator', { viewport: phone, colorScheme: 'dark' })
+    const shown = ['inbox', 'doubt', 'approval', 'run', 'resume', 'phone']
+    for (const name of shown) {
+      const page = name === 'phone' ? small : wide
+      const wanted = name === 'phone' ? 'inbox' : name
+      const [, path = '', ready = ''] = places.find(([place]) => place === wanted) ?? []
+      await page.goto(`${stage.url}${path}`)
+      await page.getByText(ready).filter({ visible: true }).first().waitFor()
+      if (name === 'approval') await page.getByRole('radio', { name: /Edit and approve/ }).check()
+      await page.waitForTimeout(300)
+      const picture = await page.screenshot({ path: screenshotPath(`guide-${name}`) })
+      expect(picture.length).toBeLessThan(150_000)
+    }
+  })
+
   test.each([
     ['light', {}],
     ['dark', {}],

@@ -236,8 +236,10 @@ describe('rows altered behind the back of the store', () => {
     ],
     [
       'an attempt is made up',
-      `insert into tool_call_attempts select namespace, workflow_id, '${id(c.sent)}/2', 2, fence,
-        worker_id, outlives, quiet_ms, dispatched_at, null, null, null
+      `insert into tool_call_attempts (namespace, workflow_id, attempt_id, attempt, fence,
+        worker_id, outlives, quiet_ms, dispatched_at)
+        select namespace, workflow_id, '${id(c.sent)}/2', 2, fence,
+        worker_id, outlives, quiet_ms, dispatched_at
         from tool_call_attempts ${where(a.sent)}`,
       [`attempt ${id(c.sent)}/2`],
     ],

@@ -9,11 +9,12 @@ import { oneOf, usageError, wholeNumber } from '../../usage.ts'
 
 const help = `
 Only items that are alike can be decided at once: of one kind, queue, title,
-tool and schema. Each is decided by itself; one that has changed since you looked
-is told, and does not stop the others. Name each with the version you looked at.
+tool and schema. Each is decided by itself; one that has changed since you
+looked is told, and does not stop the others. Name each with the version that
+you looked at.
 
 Example:
-  counterfoil inbox decide approve item_1f0c…@1 item_5c01…@1 --reason 'all small'`
+  counterfoil inbox decide approve item_1f…@1 item_5c…@1 --reason 'all small'`
 
 interface Options {
   by?: string

@@ -16,13 +16,15 @@ export function wholeNumber(option: string, text: string, max = Number.MAX_SAFE_
   throw usageError(`${option} takes a whole number ${range}, and got ${JSON.stringify(text)}`)
 }
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+const units: Readonly<Record<string, number>> = {
+  ...{ ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: dayMs },
+}
 
-/** A span of time with its unit: 500ms, 30s, 5m, 1h. */
-export function milliseconds(option: string, text: string): number {
-  const [, count = '', unit = ''] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? []
+/** A span of time with its unit: 500ms, 30s, 5m, 1h, 30d; a day at the most, unless told. */
+export function milliseconds(option: string, text: string, maxMs = dayMs): number {
+  const [, count = '', unit = ''] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? []
   const size = units[unit]
-  if (size !== undefined && Number(count) * size <= dayMs) return Number(count) * size
+  if (size !== undefined && Number(count) * size <= maxMs) return Number(count) * size
   throw usageError(`${option} takes a time like 30s or 5m, and got ${JSON.stringify(text)}`)
 }
 

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { CallbackStatus } from '../../client/callbacks.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
+import { addExample } from '../example.ts'
 import { finishGroup } from '../group.ts'
 import { exitCodes } from '../report.ts'
 import { wrap } from '../text.ts'
@@ -40,6 +41,7 @@ export function addCallback(program: Command): void {
         )
       }),
     )
+  addExample(settle, `callback settle cb_91… --result '{"orderId": "o-7"}'`)
   addGlobals(settle)
   const fail = group
     .command('fail <token>')
@@ -48,6 +50,7 @@ export function addCallback(program: Command): void {
     .action((token: string, { reason }: { reason: string }) =>
       say(cliOf(fail), (cf) => cf.fail(token, reason)),
     )
+  addExample(fail, "callback fail cb_91… --reason 'out of stock'")
   addGlobals(fail)
   finishGroup(group)
 }

@@ -4,6 +4,7 @@ import { iso } from '../../client/wire/iso.ts'
 import { roles } from '../../server/auth.ts'
 import { createToken, listTokens, revokeToken, tokenJson } from '../../server/tokens.ts'
 import { addGlobals, type Cli, cliOf, userName, withStore } from '../cli.ts'
+import { addExample } from '../example.ts'
 import { finishGroup } from '../group.ts'
 import { renderTable } from '../table.ts'
 import { wrap } from '../text.ts'
@@ -30,6 +31,8 @@ export function addToken(program: Command): void {
   finishGroup(command)
 }
 
+const lifeMsMax = 3_650 * 24 * 3_600_000
+
 interface CreateOptions {
   name?: string
   role?: string
@@ -48,6 +51,7 @@ function addCreate(token: Command): void {
     .option('--all-namespaces', 'for every namespace, not for one')
     .option('--expires <time>', 'how long it is good: 12h, 30d (until it is revoked)')
     .action((options: CreateOptions) => create(cliOf(command), options))
+  addExample(command, 'token create --name ana --role operator')
   addGlobals(command)
 }
 
@@ -57,7 +61,7 @@ async function create(cli: Cli, options: CreateOptions): Promise<void> {
   const role = oneOf('--role', options.role ?? 'viewer', roles)
   const namespace = options.allNamespaces === true ? '*' : cli.namespace
   await withStore(cli, async ({ store }) => {
-    const lifeMs = expires === undefined ? null : milliseconds('--expires', expires)
+    const lifeMs = expires === undefined ? null : milliseconds('--expires', expires, lifeMsMax)
     const expiresAt = lifeMs === null ? null : store.clock.now() + lifeMs
     const about = { name, role, namespace, groups, expiresAt, by: userName(undefined) }
     const { token, row } = await createToken(store, about)
@@ -78,6 +82,7 @@ function addList(token: Command): void {
     .description('list tokens, without their secrets')
     .option('--all-namespaces', 'of every namespace')
     .action((options: { allNamespaces?: boolean }) => list(cliOf(command), options))
+  addExample(command, 'token list --all-namespaces')
   addGlobals(command)
 }
 
@@ -107,6 +112,7 @@ function addRevoke(token: Command): void {
     .command('revoke <id>')
     .description('revoke a token; its sessions end with it')
     .action((id: string) => revoke(cliOf(command), id))
+  addExample(command, 'token revoke 3f9a0c1d2e4b5a69')
   addGlobals(command)
 }
 

@@ -10,6 +10,7 @@ import {
 import * as subscription from '../../server/webhooks/subscription.ts'
 import { rowsOf } from '../../store/pages.ts'
 import { addGlobals, type Cli, cliOf, userName, withStore } from '../cli.ts'
+import { addExample } from '../example.ts'
 import { finishGroup } from '../group.ts'
 import { renderTable } from '../table.ts'
 import { wrap } from '../text.ts'
@@ -60,6 +61,7 @@ function addAdd(parent: Command): void {
     .option('--links-for <name>', 'with links that decide approvals, once, in this name')
     .option('--allow-private', 'an address of this network is meant')
     .action((url: string, options: AddOptions) => add(cliOf(command), url, options))
+  addExample(command, 'webhook add https://example.com/hook')
   addGlobals(command)
 }
 
@@ -86,6 +88,7 @@ function addList(parent: Command): void {
     .command('list')
     .description('list who is told of what')
     .action(() => list(cliOf(command)))
+  addExample(command, 'webhook list')
   addGlobals(command)
 }
 
@@ -112,6 +115,7 @@ function addRemove(parent: Command): void {
       cli.out.data({ webhook_id: id, removed: true })
       cli.out.text(`Webhook ${id} is removed.`)
     })
+  addExample(command, 'webhook remove whk_5b0c…')
   addGlobals(command)
 }
 
@@ -121,6 +125,7 @@ function addDeliveries(parent: Command): void {
     .description('list what was told, what waits, what was given up')
     .option('--state <state>', deliveryStates.join(', '))
     .action((options: { state?: string }) => deliveries(cliOf(command), options))
+  addExample(command, 'webhook deliveries --state failed')
   addGlobals(command)
 }
 
@@ -159,5 +164,6 @@ function addRetry(parent: Command): void {
       cli.out.data(deliveryJson(one))
       cli.out.text(`Delivery ${id} is sent again by the next server that looks.`)
     })
+  addExample(command, 'webhook retry msg_5b0c…')
   addGlobals(command)
 }

@@ -36,7 +36,7 @@ function addWorkerRun(worker: Command): void {
   const command = worker
     .command('run <file>')
     .description('the same as worker <file>')
-    .addHelpText('after', workHelp)
+    .addHelpText('after', `${workHelp}\n\nExample:\n  counterfoil worker run ./list`)
     .action((file: string) => work(command, file))
   addWorkOptions(command)
   addGlobals(command)

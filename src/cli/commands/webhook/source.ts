@@ -3,12 +3,13 @@ import type { Command } from 'commander'
 import { isName } from '../../../model/name.ts'
 import * as sources from '../../../server/webhooks/source.ts'
 import { addGlobals, type Cli, cliOf, userName, withStore } from '../../cli.ts'
+import { addExample } from '../../example.ts'
 import { wrap } from '../../text.ts'
 import { oneOf, usageError } from '../../usage.ts'
 
 const help = `
-A source sends decisions, signals and callbacks to POST /v1/hooks/in?source=<id>,
-signed as Standard Webhooks says.
+A source sends decisions, signals and callbacks to
+POST /v1/hooks/in?source=<id>, signed as Standard Webhooks says.
 
 Examples:
   counterfoil webhook add-source slackbot --act decision --trusts-by
@@ -41,6 +42,9 @@ export function addSources(parent: Command): void {
     .command('remove-source <id>')
     .description('take nothing from a source any more')
     .action((id: string) => removeSource(cliOf(remove), id))
+  addExample(list, 'webhook sources')
+  addExample(rotate, 'webhook rotate-source src_5b0c…')
+  addExample(remove, 'webhook remove-source src_5b0c…')
   for (const command of [add, list, rotate, remove]) addGlobals(command)
 }
 

@@ -21,13 +21,8 @@ test('M1, M2 serve prints an address that signs in once, and ends at SIGTERM', a
   expect((await fetch(entry, { redirect: 'manual' })).status).toBe(401)
 
   const made = await start([
-    'token',
-    'create',
-    '--name',
-    'ana',
-    '--json',
-    '--store',
-    `sqlite:${db}`,
+    ...['token', 'create', '--name', 'ana', '--expires', '30d', '--json'],
+    ...['--store', `sqlite:${db}`],
   ]).ended
   const { token, token_id: id } = JSON.parse(made.stdout)
   const headers = { authorization: `Bearer ${token}` }

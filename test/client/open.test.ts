@@ -20,7 +20,7 @@ function folder(): string {
 describe('the URL of a store', () => {
   test.each([
     ...['', 'memory', 'memory:x', 'sqlite:', 'sqlite', 'runs.db', './runs.db', 'SQLITE:runs.db'],
-    ...['postgres://localhost/x', 'redis://localhost', 'file:runs.db', ' memory:'],
+    ...['postgres:/localhost/x', 'redis://localhost', 'file:runs.db', ' memory:'],
     ...[undefined, null, 7, {}, ['memory:']],
   ])('L1 %j is refused, and told what can be said', async (store) => {
     await expect(open({ store } as { store: string })).rejects.toMatchObject({
@@ -28,7 +28,7 @@ describe('the URL of a store', () => {
       retryable: false,
       message:
         `store ${JSON.stringify(store)} is not one that can be opened: ` +
-        'say sqlite:runs.db or memory:',
+        'say sqlite:runs.db, postgres://user@host/database or memory:',
     })
   })
 

@@ -36,16 +36,24 @@ const ordinary = (/** @type {unknown} */ error) => {
 
 const cf = await open({ store })
 
+/** @type {Map<string, Promise<unknown>>} */
+const underWay = new Map()
+
 async function attend() {
   const { items } = await cf.inbox.list({ countMax: 500 })
   // The look comes before the words, and counts from its own time (I5).
   const lookedAt = cf.store.clock.now()
   const known = await effects()
-  for (const item of items) {
+  // A run whose row somebody has locked must not keep the others from their answers.
+  for (const item of items.filter(({ itemId }) => !underWay.has(itemId))) {
     const said = answerTo(item, known)
     const { itemId, version } = item
     const by = { by: 'decider', reason: 'asked the upstream', version, lookedAt }
-    await cf.inbox.decide(itemId, { ...said, ...by }).then(() => decided++, ordinary)
+    const deciding = cf.inbox
+      .decide(itemId, { ...said, ...by })
+      .then(() => decided++, ordinary)
+      .finally(() => underWay.delete(itemId))
+    underWay.set(itemId, deciding)
   }
   if (Number(stopping) === 0) return
   const { items: runs } = await cf.store.listRuns({ namespace: 'default', countMax: 500 })
@@ -61,5 +69,6 @@ while (!over) {
   await attend().catch(ordinary)
   await new Promise((resolve) => setTimeout(resolve, 20))
 }
+await Promise.all(underWay.values())
 await cf.close()
 process.stdout.write(JSON.stringify({ decided }))

@@ -39,6 +39,12 @@ export function clockTime(at: number): string {
   return new Date(at).toLocaleTimeString(undefined, { timeStyle: 'long' })
 }
 
+/** 24 hours, so that it is short and cannot be mistaken. */
+export function hourMinute(at: number): string {
+  const parts = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
+  return new Date(at).toLocaleTimeString(undefined, parts)
+}
+
 export function plural(count: number, word: string): string {
   return `${count.toLocaleString()} ${word}${count === 1 ? '' : 's'}`
 }

@@ -22,7 +22,7 @@ function says(item: Item, outcome: Outcome): string {
   const known: Partial<Record<Outcome, string>> = {
     happened: `${tool} is not sent. The run goes on with the result you give.`,
     did_not_happen: `${tool} is sent once more. If it did happen, it happens twice.`,
-    fail: `The run is told that ${tool} failed and that nobody knows whether it happened.`,
+    fail: fails(item),
     abandon: 'The run ends as failed, now. Nothing that was done is undone.',
     use_record: `${tool} is answered with that record. Nothing is sent.`,
     send: `${tool} is sent with its present input. The earlier records stay as they are.`,
@@ -35,6 +35,13 @@ function says(item: Item, outcome: Outcome): string {
     resume: 'The run is given to a worker again. If it kills that one too, it comes back here.',
   }
   return known[outcome] ?? 'The run goes on with it.'
+}
+
+function fails(item: Item): string {
+  const tool = item.body.subject?.tool ?? 'the call'
+  if (tool.startsWith('counterfoil.'))
+    return 'The run is told that nobody answers; its own code decides what follows.'
+  return `The run is told that ${tool} failed and that nobody knows whether it happened.`
 }
 
 function approves(item: Item): string {

@@ -7,8 +7,9 @@ const hourMs = 3_600_000
 
 export interface Spread {
   readonly count: number
-  readonly p50_ms: number
-  readonly p95_ms: number
+  /** Null where there is nothing to measure: that is not 0. */
+  readonly p50_ms: number | null
+  readonly p95_ms: number | null
 }
 
 export interface CallFigure {
@@ -124,6 +125,6 @@ function resumeRate(ended: Recent['ended']): number | null {
 
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b)
-  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? null
   return { count: sorted.length, p50_ms: at(0.5), p95_ms: at(0.95) }
 }

@@ -1,6 +1,6 @@
 // Figures as Prometheus reads them. What each means is in docs/guides/server.md.
 import type { ServerContext, WorkerFigures } from './context.ts'
-import { type Figures, readFigures, type Scope } from './figures.ts'
+import { type Figures, readFigures, type Scope, type Spread } from './figures.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -70,11 +70,13 @@ function ofStore({ backlog }: Figures): Metric[] {
 function ofHour(figures: Figures): Metric[] {
   const { calls, waits, unsafe_window: window, ended, usage } = figures
   const rate = figures.resume_success_rate
-  const quantiles = (labels: Labels, p50: number, p95: number) =>
-    [
-      [{ ...labels, quantile: '0.5' }, seconds(p50)],
-      [{ ...labels, quantile: '0.95' }, seconds(p95)],
-    ] as const
+  const quantiles = (labels: Labels, { p50_ms: p50, p95_ms: p95 }: Spread) =>
+    p50 === null || p95 === null
+      ? []
+      : ([
+          [{ ...labels, quantile: '0.5' }, seconds(p50)],
+          [{ ...labels, quantile: '0.95' }, seconds(p95)],
+        ] as const)
   return [
     {
       ...{ name: 'calls_1h', type: 'gauge' },
@@ -90,14 +92,12 @@ function ofHour(figures: Figures): Metric[] {
     {
       ...{ name: 'unsafe_window_seconds_1h', type: 'gauge' },
       help: 'From the intent of an unsafe call to its receipt.',
-      values: quantiles({}, window.p50_ms, window.p95_ms),
+      values: quantiles({}, window),
     },
     {
       ...{ name: 'wait_seconds_1h', type: 'gauge' },
       help: 'How long items waited for people, by kind.',
-      values: Object.entries(waits).flatMap(([kind, spread]) =>
-        quantiles({ kind }, spread.p50_ms, spread.p95_ms),
-      ),
+      values: Object.entries(waits).flatMap(([kind, spread]) => quantiles({ kind }, spread)),
     },
     {
       ...{ name: 'runs_ended_1h', type: 'gauge' },

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { diff } from '../../console/src/diff.ts'
 import { endings, stepOf, steps } from '../../console/src/pages/resume-steps.ts'
 import { faults, isForm, kindOf } from '../../console/src/schema.ts'
-import { duration, relative } from '../../console/src/words.ts'
+import { duration, hourMinute, relative } from '../../console/src/words.ts'
 import { type Known, verdict } from '../../src/model/verdict.ts'
 
 /** Everything that the verdict can be asked. */
@@ -120,4 +120,9 @@ test('E8 durations and moments in words', () => {
   expect([relative(0, 60_000), relative(60_000, 0), relative(0, 0)]).toEqual([
     ...['1 min ago', 'in 1 min', 'now'],
   ])
+})
+
+test('E8 labels of an axis are short at any hour of the day, and not to be mistaken', () => {
+  const hours = [0, 9, 13, 22].map((hour) => hourMinute(new Date(2026, 0, 5, hour, 7).getTime()))
+  expect(hours).toEqual(['00:07', '09:07', '13:07', '22:07'])
 })

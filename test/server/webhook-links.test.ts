@@ -43,6 +43,20 @@ describe('E5 links', () => {
     expect(await cf.run('r1').result()).toEqual({ id: 'm-r1' })
   })
 
+  test('E5 it ends with the token that it was made with', async () => {
+    const { ask, look, use, decisions, as, admin } = await bench()
+    const { itemId } = await ask('r1')
+    const leaver = await as('operator', { name: 'leaver' })
+    const { url } = (await leaver.post('/v1/links', { item_id: itemId, version: 1 })).json
+    expect((await look(url as string)).status).toBe(200)
+    const tokens = (await admin.get('/v1/tokens')).json.items as Record<string, string>[]
+    const own = tokens.find(({ name }) => name === 'leaver')
+    await admin.delete(`/v1/tokens/${own?.['token_id']}`)
+    expect((await use(url as string)).json.code).toBe('LINK_NOT_FOUND')
+    expect((await look(url as string)).status).toBe(404)
+    expect(await decisions('r1')).toEqual([])
+  })
+
   test('E5 two at once: one decides', async () => {
     const { ask, link, use, decisions } = await bench()
     const url = await link((await ask('r1')).itemId)

@@ -49,7 +49,8 @@ function ofEvent({ at, kind, data }: Event): Moment[] {
   const text = (name: string) => String(data[name] ?? '')
   if (kind === 'taken_over' || kind === 'claimed') {
     const what = kind === 'claimed' ? 'Resumed' : 'Resumed by another worker'
-    return [{ at, what, more: `worker ${text('worker')}, ${text('cause')}`, tone: 'busy' }]
+    const why = data['cause'] === 'dead' ? ', because the one before it was dead' : ''
+    return [{ at, what, more: `worker ${text('worker')}${why}`, tone: 'busy' }]
   }
   if (kind === 'probed') {
     const tone = data['landed'] === 'yes' ? 'good' : 'wait'

@@ -9,6 +9,7 @@ import { Badge, Failure, Loaded, Section } from '../ui/parts.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Since, Time } from '../ui/time.tsx'
 import type { Item, Page } from '../wire.ts'
+import { plural } from '../words.ts'
 
 interface Demo {
   readonly worker: {
@@ -72,7 +73,7 @@ function Known({ demo, reload }: { demo: Demo; reload: () => void }) {
         <p>
           <strong>{`${demo.total.effects} effects, ${demo.total.twice} done twice`}</strong>{' '}
           <span class="dim">
-            {`after ${demo.kill_count} kills, counted by the upstreams themselves`}
+            {`after ${plural(demo.kill_count, 'kill')}, counted by the upstreams themselves`}
           </span>
         </p>
         <Table
@@ -108,13 +109,21 @@ function WorkerLine({ demo: { worker } }: { demo: Demo }) {
   )
 }
 
+type When = 'now' | 'next_effect' | 'next_mail'
+
+const told: Readonly<Record<When, string>> = {
+  now: 'The worker was killed',
+  next_effect: 'The worker dies after the next effect',
+  next_mail: 'The worker dies after the next mail',
+}
+
 function Buttons({ demo, reload }: { demo: Demo; reload: () => void }) {
   const [problem, setProblem] = useState<Problem | null>(null)
-  const kill = async (when: 'now' | 'next_effect') => {
+  const kill = async (when: When) => {
     try {
       await api('/v1/demo/kill', { method: 'POST', body: { when } })
       setProblem(null)
-      say(when === 'now' ? 'The worker was killed' : 'The worker dies after the next effect')
+      say(told[when])
     } catch (error) {
       setProblem(asProblem(error))
     }
@@ -128,9 +137,16 @@ function Buttons({ demo, reload }: { demo: Demo; reload: () => void }) {
           type="button"
           class="primary grave"
           disabled={idle || demo.worker.armed}
+          onClick={() => kill('next_mail')}
+        >
+          Kill it after the next mail, before the answer
+        </button>
+        <button
+          type="button"
+          disabled={idle || demo.worker.armed}
           onClick={() => kill('next_effect')}
         >
-          Kill it after the next effect, before the answer
+          Kill it after the next effect
         </button>
         <button type="button" disabled={idle} onClick={() => kill('now')}>
           Kill it now

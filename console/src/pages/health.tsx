@@ -92,7 +92,13 @@ function Panel({ spec, stats }: { spec: PlotSpec; stats: Stats }) {
       </header>
       <p class="dim">{spec.tells}</p>
       {measured ? (
-        <Plot label={spec.title} times={times} series={series} text={spec.text} />
+        <Plot
+          label={spec.title}
+          times={times}
+          series={series}
+          text={spec.text}
+          topMin={spec.topMin ?? 1}
+        />
       ) : (
         <p class="pad">{spec.absent ?? 'Nothing was measured in the last hour.'}</p>
       )}

@@ -7,6 +7,8 @@ export interface PlotSpec {
   /** Why there may be nothing to show. */
   readonly absent?: string
   readonly text: (value: number) => string
+  /** How high the axis is at least; 1 unless told. */
+  readonly topMin?: number
   readonly series: readonly (readonly [label: string, path: string])[]
 }
 
@@ -24,7 +26,7 @@ export const plots: readonly PlotSpec[] = [
   },
   {
     title: 'Duplicate calls',
-    tells: 'The same intent dispatched more than once, as the ledger has it. It should be 0.',
+    tells: 'The same intent dispatched more than once; re-sends with the recorded key count.',
     text: percent,
     series: [['duplicates', 'duplicate_call_rate']],
   },
@@ -32,6 +34,7 @@ export const plots: readonly PlotSpec[] = [
     title: 'Time waiting for a person',
     tells: 'How long items were open before somebody decided.',
     text: ms,
+    topMin: 1_000,
     series: [
       ['approvals p50', 'waits.approval.p50_ms'],
       ['approvals p95', 'waits.approval.p95_ms'],
@@ -43,12 +46,14 @@ export const plots: readonly PlotSpec[] = [
     title: 'Oldest doubt',
     tells: 'How long the doubt at the front of the inbox has waited.',
     text: ms,
+    topMin: 1_000,
     series: [['age', 'oldest_doubt_ms']],
   },
   {
     title: 'Unsafe window',
     tells: 'From dispatch to durable receipt: a worker that dies in it leaves a doubt.',
     text: ms,
+    topMin: 1_000,
     series: [
       ['p50', 'unsafe_window.p50_ms'],
       ['p95', 'unsafe_window.p95_ms'],

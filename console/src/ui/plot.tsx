@@ -3,7 +3,7 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { useEffect, useRef } from 'preact/hooks'
 import { theme } from '../theme.ts'
-import { clockTime } from '../words.ts'
+import { clockTime, hourMinute } from '../words.ts'
 
 export interface Series {
   readonly label: string
@@ -17,6 +17,8 @@ interface Props {
   readonly times: readonly number[]
   readonly series: readonly Series[]
   readonly text: (value: number) => string
+  /** How high the axis is at least: what is tiny must not look large. */
+  readonly topMin: number
 }
 
 const height = 170
@@ -32,7 +34,8 @@ function color(name: string): string {
   return found
 }
 
-function optionsOf({ series, text }: Props, width: number): uPlot.Options {
+function optionsOf({ times, series, text, topMin }: Props, width: number): uPlot.Options {
+  const [first = 0, last = 0] = [times[0], times.at(-1)].map((at = 0) => at / 1_000)
   const axis = { stroke: color('--dim'), grid: { stroke: color('--line'), width: 1 } }
   const line = (one: Series, index: number): uPlot.Series => ({
     label: one.label,
@@ -45,13 +48,14 @@ function optionsOf({ series, text }: Props, width: number): uPlot.Options {
     width,
     height,
     cursor: { drag: { x: false, y: false } },
-    // The last hour, however little of it was measured.
+    // Not what uPlot thinks of: it makes a day of a single moment. An hour at most, ten minutes at
+    // least, and room for the newest point.
     scales: {
-      x: { range: (_, __, last) => [last - 3_600, last] },
-      y: { range: (_, least, most) => [Math.min(0, least), Math.max(1, most * 1.1)] },
+      x: { range: () => [Math.min(first, last - 600), last + 20] },
+      y: { range: (_, least, most) => [Math.min(0, least), Math.max(topMin, most * 1.1)] },
     },
     axes: [
-      { ...axis, values: (_, splits) => splits.map((at) => clockTime(at * 1_000).slice(0, 5)) },
+      { ...axis, values: (_, splits) => splits.map((at) => hourMinute(at * 1_000)) },
       { ...axis, size: 64, values: (_, splits) => splits.map((value) => text(value)) },
     ],
     series: [{ value: (_, at) => (at === null ? '' : clockTime(at * 1_000)) }, ...series.map(line)],

@@ -5,7 +5,7 @@ import { type Route, route } from '../route.ts'
 /** The live demo, as far as a browser is concerned. */
 export interface DemoDesk {
   status(): unknown
-  kill(when: 'now' | 'next_effect'): Promise<void>
+  kill(when: 'now' | 'next_effect' | 'next_mail'): Promise<void>
 }
 
 const tag = 'demo'
@@ -25,9 +25,9 @@ export function demoRoutes(demo: DemoDesk): Route[] {
     }),
     route({
       ...{ method: 'POST', path: '/v1/demo/kill', role: 'admin', tag, global: true, answer },
-      summary: 'Kills the worker (SIGKILL): now, or when an upstream has done something next.',
+      summary: 'Kills the worker (SIGKILL): now, or after the next effect or mail of an upstream.',
       status: 202,
-      body: z.strictObject({ when: z.enum(['now', 'next_effect']) }),
+      body: z.strictObject({ when: z.enum(['now', 'next_effect', 'next_mail']) }),
       handler: async ({ body }) => {
         await demo.kill(body.when)
         return { json: demo.status() }

@@ -59,7 +59,8 @@ const make = route({
     }
     const claims = by === who.name ? who.claims : []
     const { store, namespace } = client
-    const about = { namespace, itemId, version, outcomes, by, claims, madeBy: who.name }
+    const made = { madeBy: who.name, tokenId: who.id }
+    const about = { namespace, itemId, version, outcomes, by, claims, ...made }
     const token = await makeLink(store, about, body.expires_in_ms)
     return { json: { token, url: `${server.publicUrl()}/v1/links/${token}` } }
   },
@@ -143,14 +144,19 @@ async function readably<T>(call: Call, work: () => Promise<T>): Promise<T | Resp
   }
 }
 
+const shownMax = 20_000
+
 function confirmation({ outcomes, by }: Link, { title, queue, body }: Item): string {
+  const why = body.approval?.why
   const buttons = outcomes.map(
     (outcome) => `<button name="outcome" value="${outcome}">${outcome}</button>`,
   )
   const shown = JSON.stringify(body.data, null, 2) ?? ''
   return [
     `<h2>${escapeHtml(title)}</h2><p>Queue: ${escapeHtml(queue)}</p>`,
-    `<pre>${escapeHtml(shown.slice(0, 20_000))}</pre>`,
+    why ? `<p>Held because: ${escapeHtml(why)}</p>` : '',
+    `<pre>${escapeHtml(shown.slice(0, shownMax))}</pre>`,
+    shown.length > shownMax ? '<p>It goes on: look at all of it in the console.</p>' : '',
     `<form method="post"><p><label>Why? <input name="reason" maxlength="4000"></label></p>`,
     `<p>As ${escapeHtml(by)}: ${buttons.join(' ')}</p></form>`,
   ].join('')

@@ -23,6 +23,8 @@ export interface LinkBody {
   readonly claims: readonly string[]
   /** Who made the link. */
   readonly madeBy: string
+  /** Of the token it was made with: it lives no longer. Null for those of a webhook. */
+  readonly tokenId: string | null
 }
 
 interface Row extends LinkBody {
@@ -62,9 +64,17 @@ export async function findLink(store: Store, token: string): Promise<Link> {
     throw new CounterfoilError('LINK_NOT_FOUND', 'this link is not known, or has expired')
   }
   if (row.used) throw used()
+  await checkMaker(store, row)
   const { hash: _, used: __, ...body } = row
   const { version, expiresAt } = found as { version: number; expiresAt: number | null }
   return { ...body, id: said.id, docVersion: version, expiresAt: expiresAt ?? 0, row }
+}
+
+/** Whoever may decide nothing any more decides nothing by a link of theirs either. */
+async function checkMaker(store: Store, { tokenId, madeBy }: Row): Promise<void> {
+  if (!tokenId || (await store.getDocument('token', '', tokenId)) !== null) return
+  const message = `this link has ended: the token of ${madeBy}, who made it, was revoked or expired`
+  throw new CounterfoilError('LINK_NOT_FOUND', message)
 }
 
 /**
@@ -103,7 +113,7 @@ export async function makeLinks(
   }
   const body = { namespace, itemId: item.itemId, version: item.version, by: linksFor, claims: [] }
   const make = (outcome: 'approve' | 'reject') =>
-    makeLink(store, { ...body, outcomes: [outcome], madeBy })
+    makeLink(store, { ...body, outcomes: [outcome], madeBy, tokenId: null })
   const url = (token: string) => `${publicUrl}/v1/links/${token}`
   return { approve: url(await make('approve')), reject: url(await make('reject')) }
 }

@@ -14,11 +14,17 @@ export function recent(data: Data, namespace: string, since: number): Recent {
     .map((of) => of.run)
     .filter(({ state, endedAt }) => isEnded(state) && (endedAt ?? 0) >= since)
   return {
-    calls: counted(records, ({ replayClass, status }: CallRecord) => ({ replayClass, status })),
+    calls: counted(records.filter(isOfTool), ({ replayClass, status }: CallRecord) => ({
+      replayClass,
+      status,
+    })),
     dispatched: records.reduce((sum, { attempt }) => sum + attempt, 0),
     repeated: records.reduce((sum, { attempt }) => sum + Math.max(0, attempt - 1), 0),
-    unsafeMs: records.flatMap(({ replayClass, status, settledAt, createdAt }) =>
-      replayClass === 'unsafe_on_replay' && status === 'committed' && settledAt !== null
+    unsafeMs: records.flatMap(({ replayClass, status, settledAt, createdAt, attempt }) =>
+      replayClass === 'unsafe_on_replay' &&
+      status === 'committed' &&
+      settledAt !== null &&
+      attempt > 0
         ? [settledAt - createdAt]
         : [],
     ),
@@ -28,6 +34,11 @@ export function recent(data: Data, namespace: string, since: number): Recent {
     ended: counted(ends, ({ state, fence }: Run) => ({ state, resumed: fence > 1 })),
     usage: usageOf(records),
   }
+}
+
+/** What people and signals are waited for by lies in the ledger too, and is no call of a tool. */
+function isOfTool({ tool }: CallRecord): boolean {
+  return !tool.startsWith('counterfoil.')
 }
 
 function counted<T, K extends object>(rows: readonly T[], keyOf: (row: T) => K) {

@@ -12,13 +12,14 @@ export async function recent(c: Connection, namespace: string, since: number): P
        (select coalesce(json_agg(json_build_object('replayClass', replay_class, 'status', status,
           'count', n)), '[]')
         from (select replay_class, status, count(*) as n from ${calls}
+          and tool_name not like 'counterfoil.%'
           group by replay_class, status) k) as calls,
        (select json_build_object('dispatched', coalesce(sum(attempt), 0),
           'repeated', coalesce(sum(greatest(attempt - 1, 0)), 0)) from ${calls}) as attempts,
        (select coalesce(json_agg(ms), '[]') from (
           select settled_at - created_at as ms from ${calls}
             and replay_class = 'unsafe_on_replay' and status = 'committed'
-            and settled_at is not null limit $3) k) as unsafe,
+            and settled_at is not null and attempt > 0 limit $3) k) as unsafe,
        (select coalesce(json_agg(json_build_object('kind', kind, 'ms', closed_at - created_at)),
           '[]')
         from (select kind, closed_at, created_at from ${s}.inbox_items where namespace = $1

@@ -8,12 +8,14 @@ const last = (table: string) =>
   `from ${table} where namespace = ?
     and rowid > (select ifnull(max(rowid), 0) - ${limits.recentRowsMax} from ${table})`
 
+// What people, signals and clocks are asked for lies in the ledger too, and is no call of a tool.
 const calls = `select replay_class, status, count(*) ${last('tool_call_results')}
-  and created_at >= ? group by replay_class, status`
+  and created_at >= ? and tool_name not like 'counterfoil.%' group by replay_class, status`
 const attempts = `select ifnull(sum(attempt), 0), ifnull(sum(max(attempt - 1, 0)), 0)
   ${last('tool_call_results')} and created_at >= ?`
 const unsafe = `select settled_at - created_at ${last('tool_call_results')} and created_at >= ?
-  and replay_class = 'unsafe_on_replay' and status = 'committed' and settled_at is not null`
+  and replay_class = 'unsafe_on_replay' and status = 'committed' and settled_at is not null
+  and attempt > 0`
 const waits = `select kind, closed_at - created_at ${last('inbox_items')} and closed_at >= ?`
 const ends = `select state, fence > 1, count(*) from runs
   where state in ('completed', 'failed', 'cancelled') and ended_at is not null

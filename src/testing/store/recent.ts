@@ -13,8 +13,14 @@ function counts({ on, expect }: Bench): void {
     expect(nothing.usage).toEqual({ tokensIn: 0, tokensOut: 0, usd: 0 })
     const run = await s.held()
     const usageJson = '{"tokensIn":5,"tokensOut":7,"usd":0.5}'
+    // A person was asked: that is a wait, and neither a call of a tool nor an unsafe window.
+    const asked = { tool: 'counterfoil.approval', attempt: 0 }
     await s.commit(run, {
-      records: [settled(record(1, { usageJson }), { settledAt: 3_001 }), record(2, { attempt: 3 })],
+      records: [
+        settled(record(1, { usageJson }), { settledAt: 3_001 }),
+        record(2, { attempt: 3 }),
+        settled(record(3, asked), { settledAt: 90_000 }),
+      ],
       items: [item('i1', { state: 'decided', closedAt: 7_000 }), item('i2')],
     })
     await s.commit(run, { run: { state: 'completed', release: true } })

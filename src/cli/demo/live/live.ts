@@ -8,7 +8,7 @@ import { readEffects, storeOf } from '../world.ts'
 import { loadAgents } from './agents.ts'
 import { EffectCount } from './count.ts'
 import { Driver } from './driver.ts'
-import { type Kill, Supervisor } from './supervisor.ts'
+import { type Kill, type KillMoment, Supervisor } from './supervisor.ts'
 
 const killsShown = 20
 
@@ -53,7 +53,7 @@ export class Live {
     return new Live({ cf, children, supervisor, driver, count })
   }
 
-  kill(when: 'now' | 'next_effect'): Promise<void> {
+  kill(when: KillMoment): Promise<void> {
     return this.supervisor.kill(when)
   }
 

@@ -12,6 +12,8 @@ export interface Kill {
   readonly after: Effect | null
 }
 
+export type KillMoment = 'now' | 'next_effect' | 'next_mail'
+
 /** Long enough to see that nobody works. */
 const restartMs = 2_000
 
@@ -20,7 +22,7 @@ export class Supervisor {
   private readonly begin: () => Child
   private child: Child
   private startedAt: number
-  private waiting = false
+  private waiting: 'next_effect' | 'next_mail' | null = null
   private stopped = false
 
   constructor(children: Children, folder: string, env: Readonly<Record<string, string>>) {
@@ -32,22 +34,26 @@ export class Supervisor {
 
   get worker(): { pid: number; startedAt: number; alive: boolean; armed: boolean } {
     const { child, startedAt } = this
-    return { pid: child.pid, startedAt, alive: child.alive, armed: this.waiting }
+    return { pid: child.pid, startedAt, alive: child.alive, armed: this.waiting !== null }
   }
 
   ready(): Promise<unknown> {
     return this.child.next('ready')
   }
 
-  /** `next_effect`: in the gap after an upstream has done something, before it has answered. */
-  async kill(when: 'now' | 'next_effect'): Promise<void> {
-    if (when === 'next_effect') this.waiting = true
-    else await this.killNow(null)
+  /**
+   * `next_effect`: in the gap after an upstream has done something, before it has answered. Most
+   * effects have a key or a probe; `next_mail` waits for one that only a person can tell about.
+   */
+  async kill(when: KillMoment): Promise<void> {
+    if (when === 'now') await this.killNow(null)
+    else this.waiting = when
   }
 
   heard(effect: Effect): void {
-    if (!this.waiting || !this.child.alive) return
-    this.waiting = false
+    if (this.waiting === null || !this.child.alive) return
+    if (this.waiting === 'next_mail' && effect.service !== 'mail') return
+    this.waiting = null
     void this.killNow(effect)
   }
 

@@ -90,7 +90,7 @@ export function damageItem(visit: Visit, damage: Damage): Item {
 /** Its workers died of it: who, when, and how that was noticed. */
 export function poisonItem(visit: Visit, deaths: readonly Record<string, unknown>[]): Item {
   const message =
-    `${deaths.length} workers have died or stood still while they held it, ` +
+    `${deaths.length} workers have died, stood still or were refused while they held it, ` +
     'and none got any further'
   const error = { code: 'RUN_POISONED', message }
   const item = makeItem(visit, 'poison', null, { ...nothing, error, data: { deaths } })

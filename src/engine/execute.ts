@@ -45,6 +45,8 @@ export interface Execution {
   hear(): Promise<void>
   /** The lease is gone: write nothing more. */
   lose(why: string): void
+  /** Why it was lost, if it was. */
+  lostBy(): unknown
 }
 
 type Begin = Pick<VisitOptions, 'loaded' | 'trail' | 'signals'>
@@ -55,6 +57,10 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
   let visit: Visit | null = null
   let visits: Visit[] = []
   let draining = false
+  let lostBy: unknown = null
+  log.onLost((why) => {
+    lostBy = why
+  })
   /** Makes the visit the present one; a wish that came before is obeyed before its node begins. */
   const begin = (options: Begin) => {
     const made = new Visit({ ...engine, graph: graph ?? null, log, lease, ...options })
@@ -100,6 +106,7 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
     hear: () => (visit ? hearNew(visit) : Promise.resolve()),
     unreturned: () => visits.reduce((sum, each) => sum + each.unreturned, 0),
     lose: (why) => log.lose(why),
+    lostBy: () => lostBy,
   }
 }
 

@@ -1,6 +1,7 @@
 // Owns: the idempotency keys of a visit: made once, holding still, each for one input.
 import { sha256, wellFormed } from '../model/canonical.ts'
 import { CounterfoilError, failureOf } from '../model/errors.ts'
+import * as limits from '../model/limits.ts'
 import { type CallRecord, isHeld, sentHash } from '../model/records.ts'
 import { isRecordedKey, type ToolRules } from '../model/tool.ts'
 import type { IssuedCall } from './call.ts'
@@ -74,7 +75,10 @@ export class Keys {
     const keys = [0, 1].map(() => this.compute(call, make, input))
     const [first] = keys
     if (first instanceof Error) return first
-    if (typeof first === 'string' && first !== '' && first === keys[1]) return wellFormed(first)
+    if (typeof first === 'string' && first !== '' && first === keys[1]) {
+      const key = wellFormed(first)
+      return isKeepable(key) ? key : notKeepable(call, key)
+    }
     return new CounterfoilError(
       'KEY_UNSTABLE',
       `${call.tool.name}: idempotencyKey gave ${JSON.stringify(keys[0])} and then ` +
@@ -105,4 +109,18 @@ export class Keys {
       return new CounterfoilError('KEY_UNSTABLE', says)
     }
   }
+}
+
+/** Whether every store keeps it as it is: what is sent again must be what was sent. */
+function isKeepable(key: string): boolean {
+  return key.length <= limits.keyLengthMax && !key.includes('\0')
+}
+
+function notKeepable({ tool: { name } }: IssuedCall, key: string): CounterfoilError {
+  return new CounterfoilError(
+    'KEY_UNSTABLE',
+    `${name}: idempotencyKey gave ${key.length} characters; at most ${limits.keyLengthMax} can ` +
+      'be recorded, none of them a NUL; nothing was sent. Hash what it is made of',
+    { details: { tool: name } },
+  )
 }

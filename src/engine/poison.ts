@@ -1,5 +1,6 @@
 // A run that its workers die of: no call is to blame, or a doubt would have parked it. After so
-// many deaths without progress it is put before a person, with the list of them.
+// many deaths without progress it is put before a person, with the list of them. So is one whose
+// changes the store refuses each time: it would go round for ever, and pay for the same work anew.
 import * as limits from '../model/limits.ts'
 import type { Event } from '../model/records.ts'
 import { rowsOf } from '../store/pages.ts'
@@ -19,14 +20,20 @@ export async function deathsOfPoison(store: Store, loaded: Loaded): Promise<Deat
   const deaths: Death[] = []
   for await (const event of rowsOf((page) => store.listEvents(run, page))) {
     if (isDeath(event) && event.at > since) {
-      deaths.push({ at: event.at, worker: event.data['from'], cause: event.data['cause'] })
+      deaths.push({ at: event.at, worker: workerOf(event), cause: event.data['cause'] })
     }
   }
   return deaths.length < limits.claimsMax ? null : deaths
 }
 
 function isDeath({ kind, data }: Event): boolean {
+  if (kind === 'state') return data['refused'] === true
   return kind === 'taken_over' && deadly.includes(data['cause'])
+}
+
+/** Whose death it was, or who was refused. */
+function workerOf({ kind, data }: Event): unknown {
+  return kind === 'state' ? data['worker'] : data['from']
 }
 
 /** A checkpoint, a result, an answer that came in, or a person who wants it tried again. */

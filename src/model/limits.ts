@@ -42,6 +42,9 @@ export const nameLengthMax = 128
 /** A run id: the user's own key (an order number, a message id), so longer than a name. */
 export const runIdLengthMax = 256
 
+/** An idempotency key: with its run's id it has to fit into an index; upstreams take less. */
+export const keyLengthMax = 512
+
 /** A worker looks for work this often when nobody wakes it. */
 export const pollMs = 100
 

@@ -4,7 +4,7 @@
 import { type Clock, pause } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/execute.ts'
 import type { Lease } from '../engine/visit.ts'
-import { CounterfoilError } from '../model/errors.ts'
+import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import { eventOf, type Run } from '../model/records.ts'
 import type { Retention, Store } from '../store/store.ts'
 import { Keeper } from './keeper.ts'
@@ -261,7 +261,7 @@ export class Worker {
         this.parts.onError(error)
         return 'lost' as const
       })
-      .then((end) => (end === 'lost' ? this.lose(run) : undefined))
+      .then((end) => (end === 'lost' ? this.lose(run, execution.lostBy()) : undefined))
       .then(() => {
         this.executions.delete(execution)
         this.past = [...this.past, execution].filter((each) => each.unreturned() > 0)
@@ -273,16 +273,19 @@ export class Worker {
    * An execution that was lost may still be ours in the store: this process stood still past its
    * lease, and nobody took the run. Then nobody would, once the lease is renewed.
    */
-  private lose(run: Run): Promise<void> {
+  private lose(run: Run, why: unknown): Promise<void> {
     this.counts.lost++
     // A run that is lost again and again must not keep the others from being worked on.
     const waitMs = Math.min(backMs * run.claims, backMaxMs)
-    return this.giveBack(run, 'its worker had lost its lease', waitMs)
+    if (!isRefusal(why)) return this.giveBack(run, 'its worker had lost its lease', waitMs)
+    this.parts.onError(why)
+    const more = { refused: true, worker: this.id }
+    return this.giveBack(run, `its changes were refused: ${why.message}`, waitMs, more)
   }
 
-  private async giveBack(run: Run, cause: string, afterMs: number): Promise<void> {
+  private async giveBack(run: Run, cause: string, afterMs: number, more = {}): Promise<void> {
     const { namespace, runId, fence } = run
-    const data = { from: 'running', to: 'pending', cause }
+    const data = { from: 'running', to: 'pending', cause, ...more }
     const event = eventOf(run, this.clock.now(), 'state', data)
     const changes = { run: { state: 'pending', release: true }, events: [event] } as const
     const commit = { namespace, runId, fence, workerId: this.id, commitId: `${fence}.back` }
@@ -299,6 +302,11 @@ export class Worker {
       }
     }
   }
+}
+
+/** The store will not have what this run writes, now or later; its own state is not to blame. */
+function isRefusal(why: unknown): why is CounterfoilError {
+  return isCounterfoilError(why) && ['ROW_IMMUTABLE', 'WRITE_REFUSED'].includes(why.code)
 }
 
 function sameRun(a: Run, b: Run): boolean {

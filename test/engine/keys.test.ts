@@ -16,6 +16,8 @@ for (const [what, key] of [
   ],
   ['an empty key', () => ''],
   ['no string', () => 7 as unknown as string],
+  ['one that no index holds', () => 'k'.repeat(513)],
+  ['one that Postgres would keep otherwise', () => 'a\u0000b'],
 ] as const) {
   test(`A3 an unstable key (${what}) is refused before anything is sent or recorded`, async () => {
     const lab = new Lab()

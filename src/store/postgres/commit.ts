@@ -95,7 +95,7 @@ async function sendOne(
   addRows(c, rows, changes)
   const tells = parent !== null && changes.run?.state !== undefined && isEnded(changes.run.state)
   const isFamily = tells || changes.run?.state === 'cancelled'
-  return c.ask<Answer>('commit_one', [
+  return c.askAtHome<Answer>('commit_one', [
     ...[namespace, runId, commitId, workerId, fence, arrivalsSeen, changeOf(changes)],
     ...rowArguments(rows),
     ...[wait, isFamily, ...news(c, one, tells ? parent : null, changes)],
@@ -114,7 +114,7 @@ async function sendBatch(c: Connection, batch: readonly Commit[]): Promise<Answe
     // The columns of the type `commit_head`.
     return [i + 1, namespace, runId, commitId, workerId, fence, arrivalsSeen, changeOf(changes)]
   })
-  return c.ask<Answer[]>('commit_batch', [listLiteral(heads), ...rowArguments(rows)])
+  return c.askAtHome<Answer[]>('commit_batch', [listLiteral(heads), ...rowArguments(rows)])
 }
 
 /** The parent's id, and the row of evidence that tells it of the end. */

@@ -48,6 +48,10 @@ export class Connection {
   /** Process ids of our own sessions, to tell our notifications from others'. */
   readonly sessions = new Set<number>()
   private readonly clients = new Set<pg.PoolClient>()
+  /** Errors of those who found no connection: nothing was sent. */
+  private readonly unsent = new WeakSet<object>()
+  /** Lines that lead to the database that was adopted. */
+  private readonly home = new WeakSet<pg.PoolClient>()
   private held: Keys | null = null
   private closed = false
   private looking = false
@@ -92,6 +96,31 @@ export class Connection {
     const text = `select ${this.schema}.${name}(${marks}) as answer`
     const [row] = await this.query(text, values, timeoutMs)
     return row?.['answer'] as T
+  }
+
+  /**
+   * As `ask`, for what a holder writes (I12): a line that was made anew may lead to a server that
+   * was promoted or restored meanwhile, and lacks what this process has acted on. So the first such
+   * statement of each line looks first.
+   */
+  async askAtHome<T>(name: string, values: unknown[]): Promise<T> {
+    const marks = values.map((_, i) => `$${i + 1}`).join(', ')
+    const text = `select ${this.schema}.${name}(${marks}) as answer`
+    const [row] = await this.within(async (query, client) => {
+      if (!this.home.has(client)) await this.checkHome(query)
+      this.home.add(client)
+      return query(text, values)
+    })
+    this.lookAtClock()
+    return row?.['answer'] as T
+  }
+
+  private async checkHome(query: Query): Promise<void> {
+    const [row] = await query(
+      `select ${this.schema}.incarnation() = value as same from ${this.schema}.meta
+       where name = 'incarnation'`,
+    )
+    if (row?.['same'] !== true) throw storeError('STORE_MOVED', this.url)
   }
 
   /** What `fn` throws takes everything back and is passed on as it is. */
@@ -146,12 +175,19 @@ export class Connection {
     try {
       return await this.pool.connect()
     } catch (error) {
-      throw translate(error, this.url)
+      const said = translate(error, this.url)
+      if (typeof said === 'object' && said !== null) this.unsent.add(said)
+      throw said
     }
   }
 
+  /** Whether it is certain that a statement which failed so never went up. */
+  isUnsent(error: unknown): boolean {
+    return typeof error === 'object' && error !== null && this.unsent.has(error)
+  }
+
   /** With one connection; after an error of the line it is thrown away. */
-  private async within<T>(fn: (query: Query) => Promise<T>): Promise<T> {
+  private async within<T>(fn: (query: Query, client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.checkOut()
     let broken: unknown = null
     const query: Query = async (text, values = [], timeoutMs = answerMs) => {
@@ -169,7 +205,7 @@ export class Connection {
       }
     }
     try {
-      return await fn(query)
+      return await fn(query, client)
     } finally {
       client.release(broken !== null)
     }

@@ -6,7 +6,7 @@ import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/records.ts'
 import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
 import type { Connection } from './connection.ts'
-import { storeError } from './errors.ts'
+import { keepsConnection, storeError } from './errors.ts'
 import { movedSince } from './incarnation.ts'
 import type { Columns } from './tables.ts'
 import * as tables from './tables.ts'
@@ -74,12 +74,12 @@ export async function listStops(c: Connection, workerId: string): Promise<Run[]>
 interface LostClaim {
   readonly claimId: string
   readonly workerId: string
+  readonly runId: string | null
   readonly atMs: number
 }
 
 /** Longer than any statement can be on its way. */
 const lostMs = 600_000
-const lostMax = 100
 
 export class Claims {
   private readonly c: Connection
@@ -95,10 +95,8 @@ export class Claims {
     const { workerId, namespace = null, graphs, countMax, runId = null } = request
     if (countMax <= 0 && runId === null) return []
     const claimId = this.c.clock.uuid()
-    const now = this.c.clock.mono()
-    this.lost = this.lost.filter(({ atMs }) => now - atMs < lostMs).slice(-lostMax)
-    const lost = this.lost.filter((one) => one.workerId === workerId)
-    const ids = lost.map((one) => one.claimId)
+    const sentMs = this.c.clock.mono()
+    const ids = this.lost.filter((one) => one.workerId === workerId).map((one) => one.claimId)
     try {
       const rows = await this.c.call('claim_runs', [
         ...[workerId, namespace, graphs.map(({ name }) => name)],
@@ -107,19 +105,37 @@ export class Claims {
       const runs = rows.map(tables.runs.decode)
       const last = runs.at(-1)
       if (last) this.served = [last.namespace, last.graph]
+      if (runs.length < countMax) this.forget(ids, sentMs, runId)
       return runs
     } catch (error) {
-      throw await this.explain(error, workerId, claimId)
+      throw await this.explain(error, request, claimId)
     }
   }
 
-  private async explain(error: unknown, workerId: string, claimId: string): Promise<unknown> {
+  /** A claim that was asked for when nothing of it can come any more, and gave nothing. */
+  private forget(ids: readonly string[], sentMs: number, runId: string | null): void {
+    this.lost = this.lost.filter(
+      (one) =>
+        !ids.includes(one.claimId) ||
+        sentMs - one.atMs < lostMs ||
+        (runId !== null && runId !== one.runId),
+    )
+  }
+
+  private async explain(error: unknown, request: ClaimRequest, claimId: string): Promise<unknown> {
+    const { workerId, runId = null } = request
     if (isCounterfoilError(error, 'WORKER_DEAD')) return workerDead(workerId)
     if (isCounterfoilError(error, 'STORE_MOVED')) {
       const says = (await movedSince(this.c)) ?? undefined
       return says === undefined ? error : storeError('STORE_MOVED', this.c.url, { says })
     }
-    this.lost.push({ claimId, workerId, atMs: this.c.clock.mono() })
+    // Kept until it is answered for, not for a while: a server that is away for long must not push
+    // out the one claim that had reached it. So only those that may have: not what the server has
+    // taken back, nor what found no connection, which an outage brings ten of a second.
+    const takenBack = keepsConnection((error as { cause?: unknown } | null)?.cause ?? error)
+    if (!takenBack && !this.c.isUnsent(error)) {
+      this.lost.push({ claimId, workerId, runId, atMs: this.c.clock.mono() })
+    }
     return error
   }
 }

@@ -4,9 +4,9 @@ import { userInfo } from 'node:os'
 import { basename, isAbsolute, relative, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { CounterfoilError } from '../model/errors.ts'
-import type { Graph } from '../model/graph.ts'
 import { type Counterfoil, open } from '../open.ts'
 import { isPostgresUrl, locate } from '../store/postgres/location.ts'
+import type { Carried } from './dev/load.ts'
 import { createOutput, type Output, warn } from './output.ts'
 import { createProgress, type Progress, stderrLine } from './progress.ts'
 import { shellWord, widthOf } from './text.ts'
@@ -134,7 +134,7 @@ export async function withStore<T>(
     throw usageError('a memory: store lives inside one process, so there is nothing to look at')
   }
   if (storeUrl.startsWith('sqlite:')) checkFile(storeUrl.slice('sqlite:'.length))
-  return withCounterfoil(cli, [], async (cf) => {
+  return withCounterfoil(cli, { graphs: [] }, async (cf) => {
     const moved = options.tellMoved === false ? null : await cf.store.moved()
     if (moved !== null) cli.warn(moved)
     return work(cf)
@@ -143,14 +143,14 @@ export async function withStore<T>(
 
 export async function withCounterfoil<T>(
   cli: Cli,
-  graphs: readonly Graph[],
+  carried: Carried,
   work: (cf: Counterfoil) => Promise<T>,
 ): Promise<T> {
   const { storeUrl: store, namespace, blobDir } = cli
   cli.progress.begin('reading the store')
   try {
     const cf = await open({
-      ...{ store, graphs, namespace, onWarning: quietly(cli.warn) },
+      ...{ store, namespace, onWarning: quietly(cli.warn), ...carried },
       ...(blobDir === undefined ? {} : { blobDir }),
     })
     try {

@@ -1,5 +1,5 @@
 // counterfoil worker <file>, and counterfoil versions.
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -40,6 +40,19 @@ test('L2 worker <file> says one line, works, and ends with 0 at SIGTERM', async 
   expect(stdout).toContain('Draining')
   const { workers } = await json(['worker', 'list', '--store', store])
   expect(workers).toMatchObject([{ state: 'stopped', runs: [] }])
+})
+
+test('E6 a gate that the file exports is asked before a call is sent', async () => {
+  const { file, store, log, begin, says, state } = site()
+  await begin('g1', { file: log, ms: 1 })
+  appendFileSync(file, "\nexport const gate = () => ({ refuse: 'not today' })\n")
+  const worker = start(['worker', file, '--store', store])
+  await expect.poll(() => state('g1'), { timeout: 20_000 }).toBe('failed')
+  worker.child.kill('SIGTERM')
+  await worker.ended
+  expect(says()).toBe('')
+  const { run: ended } = await json(['run', 'show', 'g1', '--store', store])
+  expect(JSON.stringify(ended.error)).toContain('not today')
 })
 
 test('D2 SIGTERM: a call under way finishes and is recorded, the run is given back', async () => {

@@ -8,7 +8,7 @@ import type { Counterfoil } from '../../open.ts'
 import type { Worker } from '../../worker/worker.ts'
 import { addGlobals, type Cli, cliOf, withCounterfoil } from '../cli.ts'
 import { giveUp, isAttempt, isMendable, tryAgain } from '../dev/again.ts'
-import { loadGraphs } from '../dev/load.ts'
+import { loadFile } from '../dev/load.ts'
 import { picture } from '../dev/sources.ts'
 import { type Beginning, type Happening, Watcher } from '../dev/watch.ts'
 import { report } from '../report.ts'
@@ -79,9 +79,10 @@ type Work = Pick<Options, 'start' | 'runId'> & { input: unknown; concurrency: nu
 
 async function work(cli: Cli, file: string, options: Work): Promise<void> {
   const { input, concurrency } = options
-  const graphs = await loadGraphs(file)
+  const carried = await loadFile(file)
+  const { graphs } = carried
   const start = options.start === undefined ? null : findGraph(graphs, options.start)
-  await withCounterfoil(cli, graphs, async (cf) => {
+  await withCounterfoil(cli, carried, async (cf) => {
     const moved = await cf.store.moved()
     if (moved !== null) throw new CounterfoilError('STORE_MOVED', moved)
     const worker = cf.worker({ concurrency })

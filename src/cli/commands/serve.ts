@@ -5,7 +5,7 @@ import { iso } from '../../client/wire/iso.ts'
 import { systemClock } from '../../clock.ts'
 import type { CounterfoilServer } from '../../server/server.ts'
 import { addGlobals, type Cli, cliOf, withCounterfoil } from '../cli.ts'
-import { loadGraphs } from '../dev/load.ts'
+import { loadFiles } from '../dev/load.ts'
 import { wrap } from '../text.ts'
 import { wholeNumber } from '../usage.ts'
 
@@ -58,9 +58,10 @@ async function serve(cli: Cli, files: readonly string[], options: Options): Prom
   const wanted = options.port ?? '7070'
   const port = wanted === '0' ? 0 : wholeNumber('--port', wanted, portMax)
   const concurrency = wholeNumber('--concurrency', options.concurrency ?? '10')
-  const graphs = (await Promise.all(files.map(loadGraphs))).flat()
+  const carried = await loadFiles(files)
+  const { graphs } = carried
   const end = asked()
-  await withCounterfoil(cli, graphs, async (cf) => {
+  await withCounterfoil(cli, carried, async (cf) => {
     const server = await cf.server({
       ...{ port, host, insecureHttp },
       ...(publicUrl === undefined ? {} : { publicUrl }),

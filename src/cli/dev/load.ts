@@ -1,17 +1,38 @@
-// Finds the graphs that a user's file exports.
+// Finds what a user's file exports: graphs, and the gate that their calls pass.
 import { existsSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph.ts'
+import type { RiskPolicy } from '../../model/risk.ts'
+import { usageError } from '../usage.ts'
 
-export async function loadGraphs(file: string): Promise<Graph[]> {
+/** What a worker carries. */
+export interface Carried {
+  readonly graphs: readonly Graph[]
+  readonly gate?: RiskPolicy
+}
+
+/** Of several files one may have a gate: it is asked about every call. */
+export async function loadFiles(files: readonly string[]): Promise<Carried> {
+  const all = await Promise.all(files.map(loadFile))
+  const gates = [...new Set(all.flatMap(({ gate }) => gate ?? []))]
+  if (gates.length > 1) throw usageError('more than one of the files exports a `gate`')
+  const [gate] = gates
+  return { graphs: all.flatMap(({ graphs }) => graphs), ...(gate ? { gate } : {}) }
+}
+
+export async function loadFile(file: string): Promise<Carried> {
   const path = resolve(file)
   if (!existsSync(path)) throw notLoaded(`there is no file ${path}`)
   const module = await load(path, file)
   const exported = Object.entries(module)
   const graphs = [...new Set(exported.flatMap(([, value]) => graphsIn(value)))]
-  if (graphs.length > 0) return graphs
+  const { gate } = module
+  if (gate !== undefined && typeof gate !== 'function') {
+    throw notLoaded(`${path} exports \`gate\`, which must be a function of a call`)
+  }
+  if (graphs.length > 0) return { graphs, ...(gate ? { gate: gate as RiskPolicy } : {}) }
   const names = exported.map(([name]) => name).join(', ') || 'nothing'
   throw new CounterfoilError(
     'MODULE_WITHOUT_GRAPH',

@@ -9,7 +9,7 @@ import type { Counterfoil } from '../../../open.ts'
 import { Loop } from '../../../worker/loop.ts'
 import type { Stopped, Worker } from '../../../worker/worker.ts'
 import { type Cli, cliOf, withCounterfoil } from '../../cli.ts'
-import { loadGraphs } from '../../dev/load.ts'
+import { loadFile } from '../../dev/load.ts'
 import { plural } from '../../text.ts'
 import { milliseconds, wholeNumber } from '../../usage.ts'
 
@@ -25,6 +25,7 @@ interface Options {
 export const workHelp = `
 The file exports what graph() or workflow() gave: as default, by name, or in
 arrays. Runs of other graphs and versions are left to workers that carry them.
+A \`gate\` that it exports is asked before calls that are not pure are sent.
 The store is made if it is not there.
 
 SIGTERM or Ctrl-C: no new runs; calls under way finish and are recorded, runs
@@ -47,10 +48,11 @@ export async function work(command: Command, file: string): Promise<void> {
   const concurrency = wholeNumber('--concurrency', options.concurrency ?? '10')
   const graceMs = milliseconds('--grace', options.grace ?? '30s')
   const namespaces = options.allNamespaces === true ? 'all' : 'own'
-  const graphs = await loadGraphs(file)
+  const carried = await loadFile(file)
+  const { graphs } = carried
   // Before anything is said: whoever reads it may answer with a signal at once.
   const end = asked()
-  await withCounterfoil(cli, graphs, async (cf) => {
+  await withCounterfoil(cli, carried, async (cf) => {
     const moved = await cf.store.moved()
     if (moved !== null) throw new CounterfoilError('STORE_MOVED', moved)
     const worker = cf.worker({ concurrency, namespaces })

@@ -62,6 +62,8 @@ export type ItemPageData = ItemView & {
   readonly quiet_until: string | null
   readonly locked_reason: string | null
   readonly consequences: Readonly<Partial<Record<Outcome, string>>>
+  /** What "it happened" must fit, if the server knows. */
+  readonly result_schema: unknown
 }
 
 export interface FailedCall {

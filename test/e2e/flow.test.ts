@@ -83,12 +83,19 @@ describe.runIf(canBrowse)('the console', () => {
     expect(await deny.isDisabled()).toBe(true)
 
     await page.getByRole('radio', { name: /It happened/ }).check()
-    await page.getByLabel('Its result').fill('{"messageId": 7}')
     await page.getByLabel(/^Reason/).fill('m-1 is in the log of the mail server')
-    await page.getByRole('button', { name: 'It happened' }).click()
-    expect(await page.getByRole('alert').innerText()).toMatch(/messageId/)
-    await page.getByLabel('Its result').fill('{"messageId": "m-1"}')
-    await page.getByRole('button', { name: 'It happened' }).click()
+    const affirm = page.getByRole('button', { name: 'It happened' })
+    expect(await affirm.isDisabled()).toBe(true)
+    const wrong = { outcome: 'happened', result: { messageId: 7 }, reason: 'a slip', version: 1 }
+    const doubt = await stage.itemOf('order-bolt')
+    const refused = await stage.api(`/v1/inbox/${doubt}/decision`, wrong)
+    expect([refused.status, await refused.text()]).toEqual([
+      422,
+      expect.stringMatching(/messageId/),
+    ])
+    // The tool says what its result looks like, so there is a field for it.
+    await page.getByRole('group', { name: 'Its result' }).getByRole('textbox').fill('m-1')
+    await affirm.click()
     await page.getByText('It is decided.').waitFor()
 
     await page.getByRole('link', { name: 'order-bolt' }).first().click()

@@ -4,7 +4,7 @@ import { api, type Problem } from '../api.ts'
 import { now, randomId } from '../clock.ts'
 import { asProblem } from '../resource.ts'
 import { say } from '../say.tsx'
-import { faults, type Schema } from '../schema.ts'
+import { faults, isForm, type Schema } from '../schema.ts'
 import { JsonField } from '../ui/json-field.tsx'
 import { Failure } from '../ui/parts.tsx'
 import { SchemaForm } from '../ui/schema-form.tsx'
@@ -77,7 +77,8 @@ export function DecideForm({ item, outcome, reload }: Props) {
 
 function firstSaid(item: ItemPageData, outcome: Outcome): Said {
   const said = { record: 0, visit: null, reason: '', evidence: '', sure: null }
-  return outcome === 'edit' ? { ...said, result: editable(item) } : said
+  if (outcome === 'edit') return { ...said, result: editable(item) }
+  return outcome === 'happened' && isForm(item.result_schema) ? { ...said, result: {} } : said
 }
 
 /** A held call's input; else all that was shown. */
@@ -108,6 +109,9 @@ function isComplete(item: ItemPageData, outcome: Outcome, said: Said): boolean {
   if (outcome === 'edit') {
     const schema = item.approval?.schema as Schema | null
     return said.result !== undefined && (!schema || faults(schema, said.result).length === 0)
+  }
+  if (outcome === 'happened' && isForm(item.result_schema)) {
+    return faults(item.result_schema, said.result).length === 0
   }
   return !takesResult(item, outcome, said) || said.result !== undefined
 }
@@ -162,14 +166,11 @@ function Parts({ item, outcome, said, change }: PartProps) {
     <>
       {takesRecord.includes(outcome) ? <Record item={item} said={said} change={change} /> : null}
       {takesResult(item, outcome, said) ? (
-        <JsonField
-          label={outcome === 'respond' ? 'The answer' : 'Its result'}
-          value={said.result}
-          onValue={(result) => change({ result })}
-        />
+        <Result item={item} outcome={outcome} said={said} change={change} />
       ) : null}
       {outcome === 'edit' ? (
         <SchemaForm
+          legend="Your edit"
           schema={item.approval?.schema ?? null}
           value={said.result}
           onValue={(result) => change({ result })}
@@ -195,6 +196,17 @@ function Parts({ item, outcome, said, change }: PartProps) {
       ) : null}
     </>
   )
+}
+
+/** Fields where the tool says what its result looks like; JSON where it does not. */
+function Result({ item, outcome, said, change }: PartProps) {
+  const { result_schema: schema } = item
+  const onValue = (result: unknown) => change({ result })
+  if (outcome === 'happened' && isForm(schema)) {
+    return <SchemaForm legend="Its result" schema={schema} value={said.result} onValue={onValue} />
+  }
+  const label = outcome === 'respond' ? 'The answer' : 'Its result'
+  return <JsonField label={label} value={said.result} onValue={onValue} />
 }
 
 function Record({ item, said, change }: Omit<PartProps, 'outcome'>) {

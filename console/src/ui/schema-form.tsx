@@ -5,6 +5,7 @@ import { spaced } from '../words.ts'
 import { JsonField } from './json-field.tsx'
 
 interface Props {
+  readonly legend: string
   readonly schema: unknown
   readonly value: unknown
   readonly onValue: (value: unknown) => void
@@ -12,12 +13,12 @@ interface Props {
 
 type Fields = Readonly<Record<string, unknown>>
 
-export function SchemaForm({ schema, value, onValue }: Props) {
+export function SchemaForm({ legend, schema, value, onValue }: Props) {
   const fields = typeof value === 'object' && value !== null && !Array.isArray(value)
   const wrong = schema && value !== undefined ? faults(schema as Schema, value) : []
   return (
     <fieldset class="edit">
-      <legend>Your edit</legend>
+      <legend>{legend}</legend>
       {isForm(schema) && fields ? (
         Object.entries(schema.properties).map(([name, inner]) => (
           <SchemaField

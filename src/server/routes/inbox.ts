@@ -4,7 +4,9 @@ import { Inbox } from '../../client/inbox.ts'
 import { lookAt } from '../../client/item.ts'
 import { iso } from '../../client/wire/iso.ts'
 import { decisionJson, eventJson, itemJson, itemViewJson, runJson } from '../../client/wire/rows.ts'
+import type { Graph } from '../../model/graph.ts'
 import type { Item } from '../../model/records.ts'
+import { jsonSchemaOf } from '../../model/schema.ts'
 import { consequencesOf, lockOf } from '../consequences.ts'
 import { type Call, route } from '../route.ts'
 import * as shapes from '../shapes.ts'
@@ -66,7 +68,14 @@ export async function shownItem(call: Call<{ item: string }>) {
     quiet_until: item.quietUntil === null ? null : iso(item.quietUntil),
     locked_reason: lockOf(item, now),
     consequences: consequencesOf(item),
+    result_schema: run && resultSchema(client.graphs.get(`${run.graph}@${run.version}`), item),
   }
+}
+
+/** What "it happened" must fit, where the graph is at hand and its library can tell. */
+function resultSchema(graph: Graph | undefined, { body: { subject } }: Item): unknown {
+  const output = graph?.tools.get(subject?.tool ?? '')?.rules.output ?? null
+  return output && (jsonSchemaOf(output, 'input')?.json ?? null)
 }
 
 const show = route({

@@ -54,7 +54,12 @@ export async function createToken(
 function checkToken({ name, role, namespace, groups = [] }: NewToken): void {
   const bad = (what: string) => new CounterfoilError('TOKEN_INVALID', `token: ${what}`)
   const usable = typeof name === 'string' && name.trim() !== '' && name.length <= nameLengthMax
-  if (!usable || /\p{Cc}|\p{Cs}/u.test(name)) throw bad('a name of 1 to 100 plain characters')
+  // What cannot be seen could make one name look like another's.
+  if (!usable || /\p{Cc}|\p{Cf}|\p{Cs}/u.test(name))
+    throw bad('a name of 1 to 100 plain characters')
+  if (name === 'counterfoil' || name.startsWith('hook:')) {
+    throw bad('another name: decisions under this one are those of the machine, or of a webhook')
+  }
   if (!roles.includes(role)) throw bad(`a role: ${roles.join(', ')}`)
   if (namespace !== '*' && !isName(namespace)) throw bad('a namespace, or *')
   if (groups.length > groupsMax || !groups.every(isName)) {

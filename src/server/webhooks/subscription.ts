@@ -46,7 +46,7 @@ export async function addSubscription(
   checkUrl(url, allowPrivate)
   const id = `wh_${randomHex(12)}`
   const secret = newSigningSecret()
-  const shown = { url, kinds, queues, format, linksFor, allowPrivate, by }
+  const shown = { url: new URL(url).href, kinds, queues, format, linksFor, allowPrivate, by }
   const body: Body = { ...shown, secret: store.conceal(secret) }
   const bodyJson = JSON.stringify(body)
   await store.putDocument({ kind, namespace, id, bodyJson, dueAt: null, expiresAt: null }, null)

@@ -33,11 +33,15 @@ export function SchemaForm({ legend, schema, value, onValue }: Props) {
       ) : (
         <JsonField label="In place of what is shown" value={value} onValue={onValue} rows={10} />
       )}
-      <ul class="faults" role="status">
-        {wrong.map((fault) => (
-          <li key={fault}>{fault}</li>
-        ))}
-      </ul>
+      <div role="status">
+        {wrong.length === 0 ? null : (
+          <ul class="faults">
+            {wrong.map((fault) => (
+              <li key={fault}>{fault}</li>
+            ))}
+          </ul>
+        )}
+      </div>
     </fieldset>
   )
 }

@@ -3,6 +3,7 @@ import { defineConfig } from 'tsdown'
 export default defineConfig({
   entry: [
     ...['src/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
+    ...['langgraph', 'ai-sdk'].map((name) => `src/adapters/${name}/index.ts`),
     // A thread that workers start, and what it loads; nothing imports them.
     ...['src/worker/keeper-thread.ts', 'src/store/sqlite/renewer.ts'],
     'src/store/postgres/renewer.ts',

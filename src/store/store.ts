@@ -24,6 +24,7 @@ import type { Backlog, Recent } from './recent.ts'
 export type * from './documents.ts'
 
 export type { Backlog, Recent } from './recent.ts'
+export type * from './threads.ts'
 
 /**
  * One run's changes. Rows are put whole: inserted, or replacing an earlier form of themselves that

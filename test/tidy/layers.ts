@@ -68,7 +68,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     ],
   },
   cli: { files: folder('cli'), layers: ALL_BUT_TESTING, packages: ['*'] },
-  adapters: { files: folder('adapters'), layers: ['index'], packages: ['*'] },
+  adapters: { files: folder('adapters'), layers: ['index', 'model'], packages: ['*'] },
   testing: { files: folder('testing'), layers: ALL_BUT_TESTING, packages: ['*'] },
 }
 

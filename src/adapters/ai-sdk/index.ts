@@ -1,0 +1,2 @@
+// The public names of `counterfoil/ai-sdk`, nothing else.
+export {}

@@ -1,0 +1,2 @@
+// The public names of `counterfoil/langgraph`, nothing else.
+export {}

@@ -1,14 +1,13 @@
 // What a foreign runtime holds while its code is at one place.
-import type { Call } from '../model/context.ts'
+import type { Call, CallOptions } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import { isTool, type Tool } from '../model/tool.ts'
+import { standsForProblem } from '../model/tool-checks.ts'
 
 /** What the host says about a call besides its input. */
-export interface ScopeCallOptions {
+export interface ScopeCallOptions extends CallOptions {
   /** Its own id of the call (a model's tool_call_id): it stands for the occurrence. */
   callId?: string
-  confidence?: number
-  amount?: number
 }
 
 interface Opened {
@@ -52,6 +51,8 @@ export class Scope {
       const message = `scope.call of ${tool.name}: \`callId\` must be a string, and not empty`
       return refused(new CounterfoilError('INPUT_INVALID', message))
     }
+    const wrong = standsForProblem(tool.name, options)
+    if (wrong) return refused(wrong)
     return this.opened.visit.call(tool as Tool, input, options) as Call<Out>
   }
 

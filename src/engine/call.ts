@@ -21,10 +21,12 @@ export interface Ask {
   readonly why: string | null
 }
 
-/** What the node says about a call beside its input, for the risk policy. */
+/** What the node says about a call beside its input. */
 export interface CallRisk {
   readonly amount?: number
   readonly confidence?: number
+  /** Calls that a model asked for as well, word for word, and that this one answers too. */
+  readonly standsFor?: readonly string[]
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }

@@ -17,6 +17,7 @@ import { checkName, isName, shown } from '../model/name.ts'
 import { doneWith, failWith, goTo } from '../model/node.ts'
 import { isSchema, type Schema, validate } from '../model/schema.ts'
 import { type AnySpec, beats, isTool, makeTool, type Tool } from '../model/tool.ts'
+import { standsForProblem } from '../model/tool-checks.ts'
 import { spawnTool } from './arrivals.ts'
 import type { Ask } from './call.ts'
 import { contextFor } from './document.ts'
@@ -46,6 +47,8 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     call: (tool: Tool, input: unknown, options?: CallOptions) => {
       const declared = declaredTool(visit, tool)
       if (declared instanceof Error) return refused(declared)
+      const wrong = options ? standsForProblem(declared.name, options) : null
+      if (wrong) return refused(wrong)
       return gate.issue(declared, input, options ? { risk: options } : {})
     },
     step: (spec: StepSpec<unknown, unknown>, fn: (input: unknown, call: never) => unknown) => {

@@ -163,6 +163,11 @@ export class Dispatch {
   /** The record that precedes an attempt or a question. */
   intent(call: IssuedCall, idempotencyKey: string | null = null): CallRecord {
     const record = intentRow(this.visit, call, idempotencyKey)
+    const { standsFor = [] } = call.risk
+    if (call.record === null && standsFor.length > 0) {
+      const data = { tool: record.tool, callId: call.callId, standsFor }
+      this.visit.append({ events: [this.visit.event('collapsed', data)] })
+    }
     call.record = record
     this.keys.note(record)
     return record

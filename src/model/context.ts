@@ -73,6 +73,8 @@ export interface CallOptions {
   confidence?: number
   /** Instead of what the tool's `amount` makes of the input. */
   amount?: number
+  /** Ids of calls that a model asked for word for word like this one, which answers them too. */
+  standsFor?: readonly string[]
 }
 
 /** A signal as the node sees it. */

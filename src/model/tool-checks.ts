@@ -137,3 +137,15 @@ export function checkRateLimit(name: string, value: unknown): Readonly<RateLimit
 export function invalid(name: string, why: string): CounterfoilError {
   return new CounterfoilError('TOOL_INVALID', `tool "${name}" ${why}`, { details: { tool: name } })
 }
+
+/** Ids that one call of a model's reply answers beside its own; null if they can be. */
+export function standsForProblem(
+  tool: string,
+  { standsFor }: { readonly standsFor?: unknown },
+): CounterfoilError | null {
+  const ids: readonly unknown[] | null = Array.isArray(standsFor) ? standsFor : null
+  if (standsFor === undefined) return null
+  if (ids?.every((id) => typeof id === 'string' && id !== '')) return null
+  const message = `call of ${tool}: \`standsFor\` must be a list of ids, none of them empty`
+  return new CounterfoilError('INPUT_INVALID', message)
+}

@@ -119,6 +119,30 @@ describe.each(['memory', 'sqlite'] as const)('on %s', (kind) => {
     expect(sent).toHaveLength(3)
   })
 
+  test('K1 a call that stands for others says so once, with its intent', async () => {
+    const cf = await opens(url())
+    const { sent, mail } = upstream()
+    const options = { callId: 'a', standsFor: ['b', 'c'] }
+    const one = (scope: Scope) => scope.call(mail, { to: 'ana' }, options)
+    expect(await within(cf, one)).toEqual(await within(cf, one))
+    const { items } = await cf.store.listEvents({ namespace: 'default', runId: ids.workflowId }, {})
+    const said = items.filter(({ kind }) => kind === 'collapsed').map(({ data }) => data)
+    expect(said).toEqual([{ tool: 'mail', ...options }])
+    expect(sent).toHaveLength(1)
+  })
+
+  test.each(['b', [''], [7], [Number.NaN]])(
+    'A3 ids that no call can stand for are refused: %j',
+    async (wrong) => {
+      const cf = await opens(url())
+      const { sent, mail } = upstream()
+      const options = { standsFor: wrong as never }
+      const call = within(cf, (scope) => scope.call(mail, { to: 'ana' }, options))
+      await expect(call).rejects.toThrow('`standsFor`')
+      expect(sent).toHaveLength(0)
+    },
+  )
+
   test('C2 a host that comes back for some of its calls finds those', async () => {
     const cf = await opens(url())
     const { sent, mail } = upstream()

@@ -9,6 +9,7 @@ export type { RunHandle, RunStatus } from './client/run.ts'
 export type { Scope, ScopeCallOptions } from './client/scope.ts'
 export type { SentSignal, SignalOptions } from './client/signal.ts'
 export type { Wish } from './client/stop.ts'
+export type { Threads } from './client/threads.ts'
 export type { ApprovalTerms, Escalation, Expiry, Vote } from './model/approval.ts'
 export type {
   Answer,
@@ -56,7 +57,7 @@ export {
   type Usage,
 } from './model/tool.ts'
 export { type Counterfoil, type OpenOptions, open } from './open.ts'
-export type { Store } from './store/store.ts'
+export type { Page, SpaceRef, StepFilter, Store, ThreadStep, ThreadWrite } from './store/store.ts'
 export type {
   StopOptions,
   Stopped,

@@ -8,6 +8,7 @@ import { Inbox } from './client/inbox.ts'
 import { RunHandle } from './client/run.ts'
 import { Scope } from './client/scope.ts'
 import { startRun } from './client/start.ts'
+import { Threads } from './client/threads.ts'
 import { type Clock, systemClock, timeId } from './clock.ts'
 import { Committer } from './engine/committer.ts'
 import type { Engine } from './engine/execute.ts'
@@ -58,6 +59,8 @@ export interface Counterfoil {
   readonly inbox: Inbox
   /** What upstreams of asynchronous tools say, by the token of `call.defer()`. */
   readonly callbacks: Callbacks
+  /** What adapters keep of the threads of a foreign runtime. */
+  readonly threads: Threads
   /** Starts a run, or attaches to the one with this id, graph and input. */
   start<In, Out>(
     graph: Graph<In, Out>,
@@ -165,6 +168,7 @@ function compose(
     store,
     inbox: new Inbox(client),
     callbacks: new Callbacks(client),
+    threads: new Threads(store, namespace),
     start: async (
       wanted: Graph | string,
       input: unknown,

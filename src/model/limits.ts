@@ -45,6 +45,9 @@ export const runIdLengthMax = 256
 /** An idempotency key: with its run's id it has to fit into an index; upstreams take less. */
 export const keyLengthMax = 512
 
+/** The ids of a thread's step or write together: an index of Postgres takes 2,704 bytes a row. */
+export const threadKeyBytesMax = 2_500
+
 /** A worker looks for work this often when nobody wakes it. */
 export const pollMs = 100
 

@@ -20,6 +20,7 @@ import type {
 import type { RunState } from '../model/run-state.ts'
 import type { DocumentStore } from './documents.ts'
 import type { Backlog, Recent } from './recent.ts'
+import type { ThreadStore } from './threads.ts'
 
 export type * from './documents.ts'
 
@@ -281,7 +282,7 @@ export interface Renewer {
   close(): Promise<void>
 }
 
-export interface Store extends DocumentStore {
+export interface Store extends DocumentStore, ThreadStore {
   readonly url: string
   /** The time that rows are written with: this machine's, or that of a server all share. */
   readonly clock: Clock

@@ -12,6 +12,11 @@ const points = [
   'claim',
   'declareDead',
   'stopWorker',
+  'putStep',
+  'putWrites',
+  'loadSteps',
+  'pruneSteps',
+  'dropThread',
 ] as const
 
 /**

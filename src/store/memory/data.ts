@@ -15,6 +15,7 @@ import type {
   Signal,
 } from '../../model/records.ts'
 import type { Document, GraphRow, NewRun, Shared, WorkerRow } from '../store.ts'
+import type { SpaceRef, ThreadStep, ThreadWrite } from '../threads.ts'
 
 export interface RunData {
   run: Run
@@ -28,6 +29,13 @@ export interface RunData {
   /** In the order they came, with those that were taken. */
   signals: Map<string, Signal>
   events: Event[]
+}
+
+/** The steps of a thread, or of a part of it, by id. */
+export interface SpaceData {
+  readonly ref: SpaceRef
+  readonly steps: Map<string, ThreadStep>
+  readonly writes: Map<string, ThreadWrite>
 }
 
 /** A result, or the right to make it. */
@@ -46,6 +54,7 @@ export interface Data {
   readonly documents: Map<string, Document>
   /** With the time until which somebody is at it. */
   readonly notices: Map<string, { readonly notice: Notice; readonly takenUntil: number }>
+  readonly spaces: Map<string, SpaceData>
   /** The group that a claim served last (fair.ts). */
   served: string
   closed: boolean
@@ -60,6 +69,7 @@ export function openData(clock: Clock): Data {
     shares: new Map(),
     documents: new Map(),
     notices: new Map(),
+    spaces: new Map(),
     served: '',
     closed: false,
   }

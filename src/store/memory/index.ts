@@ -23,6 +23,7 @@ import {
 import { recent } from './recent.ts'
 import { retain } from './retention.ts'
 import { putShare, takeShare } from './shares.ts'
+import { threads } from './threads.ts'
 import { apply, commitOne } from './write.ts'
 
 export function openMemory({ clock }: { clock: Clock }): Store {
@@ -60,6 +61,7 @@ export function openMemory({ clock }: { clock: Clock }): Store {
     ...lists(data),
     ...lookups(data),
     ...documents(data),
+    ...threads(data),
     moved: async () => null,
     adopt: async () => {},
     onChange: (listener) => {

@@ -13,6 +13,7 @@ import { openConnection, type PostgresOptions } from './open.ts'
 import { load, RunReader, selectChain } from './read.ts'
 import { recent } from './recent.ts'
 import * as sweep from './sweep.ts'
+import { threads } from './threads.ts'
 
 export type { Query } from './connection.ts'
 export { isPostgresUrl } from './location.ts'
@@ -42,6 +43,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     ...lists(c),
     ...lookups(c),
     ...documents(c),
+    ...threads(),
     ...sweeps(c, changed),
     moved: () => movedSince(c),
     adopt: async (by, reason) => {

@@ -19,6 +19,7 @@ import type { RenewerData } from './renewer.ts'
 import { createRetention } from './retention.ts'
 import { rotateKey } from './rotate.ts'
 import { putShare, takeShare } from './shares.ts'
+import { threads } from './threads.ts'
 
 export type { SqliteOptions } from './open.ts'
 
@@ -53,6 +54,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ...lists(c),
     ...lookups(c),
     ...documents(c),
+    ...threads(c),
     moved: async () => c.plain(() => movedSince(c)),
     adopt: async (by, reason) => {
       adopt(c, by, reason)

@@ -29,7 +29,7 @@ import * as tables from './tables.ts'
 type PageRequest = Omit<ListRequest, 'namespace'>
 
 /** Conditions that were asked for; a literal where a partial index has to be recognised. */
-function where(conditions: Record<string, SqlValue | undefined>): [string, SqlValue[]] {
+export function where(conditions: Record<string, SqlValue | undefined>): [string, SqlValue[]] {
   const asked = Object.entries(conditions).filter(([, value]) => value !== undefined)
   return [
     asked.map(([text]) => text).join(' and '),

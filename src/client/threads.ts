@@ -1,0 +1,80 @@
+// The steps of a foreign runtime's threads, in one namespace: for adapters.
+import type {
+  Page,
+  Pruning,
+  SpaceRef,
+  StepFilter,
+  Store,
+  ThreadStep,
+  ThreadWrite,
+} from '../store/store.ts'
+
+/** A row as it is given; the namespace is that of the open store. */
+type Given<T> = Omit<T, 'namespace'>
+
+export class Threads {
+  private readonly store: Store
+  private readonly namespace: string
+
+  constructor(store: Store, namespace: string) {
+    this.store = store
+    this.namespace = namespace
+  }
+
+  /**
+   * Puts a step, in the place of an earlier form of itself. False, and nothing is written, if it is
+   * not whole and its parent is not there: somebody has pruned it.
+   */
+  putStep(step: Given<ThreadStep>): Promise<boolean> {
+    return this.store.putStep(this.here(step))
+  }
+
+  /** All or none. `replace`: in the place of what is there; else what is there stays. */
+  putWrites(writes: readonly Given<ThreadWrite>[], replace: boolean): Promise<void> {
+    return this.store.putWrites(
+      writes.map((write) => this.here(write)),
+      replace,
+    )
+  }
+
+  /** From the nearest whole step to this one, or to the latest; empty if there is none. */
+  loadSteps(ref: Given<SpaceRef>, stepId?: string): Promise<ThreadStep[]> {
+    return this.store.loadSteps(this.here(ref), stepId)
+  }
+
+  /** The latest first. */
+  listSteps(filter: Given<StepFilter> = {}): Promise<Page<ThreadStep>> {
+    return this.store.listSteps(this.here(filter))
+  }
+
+  /** In the order of steps, tasks and places. */
+  listWrites(ref: Given<SpaceRef>, stepIds: readonly string[]): Promise<ThreadWrite[]> {
+    return this.store.listWrites(this.here(ref), stepIds)
+  }
+
+  /**
+   * False, and nothing is changed, if a step that stays would lose the one it is a change to, or if
+   * one that is to be whole is not there.
+   */
+  pruneSteps(
+    ref: Given<SpaceRef>,
+    { whole, drop }: { whole: readonly Given<ThreadStep>[]; drop: Pruning['drop'] },
+  ): Promise<boolean> {
+    const rows = whole.map((step) => this.here(step))
+    return this.store.pruneSteps(this.here(ref), { whole: rows, drop })
+  }
+
+  /** Every step and write of all its spaces. The ledger of its calls stays. */
+  dropThread(threadId: string): Promise<void> {
+    return this.store.dropThread(this.namespace, threadId)
+  }
+
+  /** Threads whose last step is older than this, and whose calls wait for nobody. */
+  listIdleThreads(before: number, countMax: number): Promise<string[]> {
+    return this.store.listIdleThreads(this.namespace, before, countMax)
+  }
+
+  private here<T extends object>(given: T): T & { namespace: string } {
+    return { ...given, namespace: this.namespace }
+  }
+}

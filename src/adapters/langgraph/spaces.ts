@@ -1,0 +1,205 @@
+// Owns: what this process knows of its threads' spaces (a thread, and each of its subgraphs that has
+// checkpoints of its own): which are in use, which checkpoints are in the store, which tasks are
+// over. The saver tells; guard() asks, because a call may only be recorded under what a new process
+// would resume from.
+// Does not own: the checkpoints themselves (saver.ts), nor how a call is named (anchor.ts).
+import type { RunnableConfig } from '@langchain/core/runnables'
+import type {
+  Checkpoint,
+  CheckpointMetadata,
+  CheckpointTuple,
+} from '@langchain/langgraph-checkpoint'
+import type { Counterfoil } from '../../index.ts'
+
+/** LangGraph begins the next write of a run right after the last: longer is no pause between two. */
+const graceMs = 1_000
+/** More threads at once than one process works on; those not heard of for longest are forgotten. */
+const spacesMax = 10_000
+/** A superstep asks for the latest checkpoints only. */
+const stepsMax = 64
+
+/** A checkpoint, as far as it says what it was made from. */
+export interface KnownStep {
+  readonly parentId: string | null
+  readonly source: string
+  /** The version of the graph's input: another one means that a new turn began. */
+  readonly start: unknown
+}
+
+interface Space {
+  /** A graph with a checkpointer works in it. */
+  opened: boolean
+  /** Which attempt of LangGraph's retry policy opened it. */
+  attempt: number
+  readonly steps: Map<string, KnownStep>
+}
+
+export class Spaces {
+  private readonly cf: Counterfoil
+  private readonly spaces = new Map<string, Space>()
+  /** Writes under way, by thread. */
+  private readonly writing = new Map<string, number>()
+  private waiters: (() => void)[] = []
+  /** Told when a run of a thread begins anew, or a task of it is over. */
+  onOver: (threadId: string, taskId: string | null) => void = () => {}
+
+  constructor(cf: Counterfoil) {
+    this.cf = cf
+  }
+
+  /** For `getTuple` and `list`, before they read. Somebody who only looks at states opens nothing. */
+  opened(config: RunnableConfig): void {
+    const { threadId, space } = placeOf(config)
+    if (threadId === '' || (space !== '' && !isNested(config))) return
+    const known = this.space(threadId, space)
+    known.opened = true
+    known.attempt = attemptOf(config)
+    if (space === '') this.onOver(threadId, null)
+  }
+
+  /** For each checkpoint that `getTuple` or `list` has found. */
+  found({ config, checkpoint, metadata, parentConfig }: CheckpointTuple): void {
+    const { threadId, space } = placeOf(config)
+    const parentId = idOf(parentConfig)
+    this.note(threadId, space, checkpoint, { parentId, source: metadata?.source ?? 'loop' })
+  }
+
+  /** Around the write that `put` makes. `config` names the parent, as LangGraph gives it. */
+  async storing<T>(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    write: () => Promise<T>,
+  ): Promise<T> {
+    const { threadId, space } = placeOf(config)
+    this.writing.set(threadId, (this.writing.get(threadId) ?? 0) + 1)
+    try {
+      const done = await write()
+      this.note(threadId, space, checkpoint, { parentId: idOf(config), source: metadata.source })
+      return done
+    } finally {
+      const left = (this.writing.get(threadId) ?? 1) - 1
+      if (left > 0) this.writing.set(threadId, left)
+      else this.writing.delete(threadId)
+      this.wake()
+    }
+  }
+
+  /** For `putWrites`: LangGraph writes what a task has done when the task is over. */
+  wrote(config: RunnableConfig, taskId: string): void {
+    this.onOver(placeOf(config).threadId, taskId)
+  }
+
+  /** For `deleteThread`. */
+  forget(threadId: string): void {
+    for (const key of this.spaces.keys()) {
+      if (key.startsWith(`${JSON.stringify(threadId)} `)) this.spaces.delete(key)
+    }
+  }
+
+  /** Whether a graph with a checkpointer works in this space. */
+  isOpen(threadId: string, space: string): boolean {
+    return this.spaces.get(keyOf(threadId, space))?.opened === true
+  }
+
+  /** Which attempt of LangGraph's retry policy works in it. */
+  attempt(threadId: string, space: string): number {
+    return this.spaces.get(keyOf(threadId, space))?.attempt ?? 1
+  }
+
+  step(threadId: string, space: string, checkpointId: string): KnownStep | undefined {
+    return this.spaces.get(keyOf(threadId, space))?.steps.get(checkpointId)
+  }
+
+  /** True once the checkpoint is in the store; false if nobody is about to write it. */
+  async whenStored(threadId: string, space: string, checkpointId: string): Promise<boolean> {
+    for (;;) {
+      if (this.step(threadId, space, checkpointId)) return true
+      const changed = await this.change(this.writing.has(threadId) ? null : graceMs)
+      if (!changed) return this.step(threadId, space, checkpointId) !== undefined
+    }
+  }
+
+  private change(withinMs: number | null): Promise<boolean> {
+    return new Promise((resolve) => {
+      const cancel =
+        withinMs === null
+          ? () => {}
+          : this.cf.store.clock.after(withinMs, () => {
+              this.waiters = this.waiters.filter((each) => each !== woken)
+              resolve(false)
+            })
+      const woken = () => {
+        cancel()
+        resolve(true)
+      }
+      this.waiters.push(woken)
+    })
+  }
+
+  private wake(): void {
+    const woken = this.waiters
+    this.waiters = []
+    for (const each of woken) each()
+  }
+
+  private note(
+    threadId: string,
+    space: string,
+    checkpoint: Checkpoint,
+    made: Omit<KnownStep, 'start'>,
+  ): void {
+    const { steps } = this.space(threadId, space)
+    steps.set(checkpoint.id, { ...made, start: checkpoint.channel_versions['__start__'] })
+    dropOldest(steps, stepsMax)
+    this.wake()
+  }
+
+  private space(threadId: string, space: string): Space {
+    const key = keyOf(threadId, space)
+    const known = this.spaces.get(key) ?? { opened: false, attempt: 1, steps: new Map() }
+    this.spaces.delete(key)
+    this.spaces.set(key, known)
+    dropOldest(this.spaces, spacesMax)
+    return known
+  }
+}
+
+const known = new WeakMap<Counterfoil, Spaces>()
+
+/** One for each store that was opened, whatever number of savers it has. */
+export function spacesOf(cf: Counterfoil): Spaces {
+  const spaces = known.get(cf) ?? new Spaces(cf)
+  known.set(cf, spaces)
+  return spaces
+}
+
+function placeOf(config: RunnableConfig): { threadId: string; space: string } {
+  const { thread_id: threadId, checkpoint_ns: space } = config.configurable ?? {}
+  return { threadId: String(threadId ?? ''), space: String(space ?? '') }
+}
+
+function idOf(config: RunnableConfig | undefined): string | null {
+  const id: unknown = config?.configurable?.['checkpoint_id']
+  return typeof id === 'string' && id !== '' ? id : null
+}
+
+/** A graph that runs inside a task of another has that task's means to read its state. */
+function isNested(config: RunnableConfig): boolean {
+  return '__pregel_read' in (config.configurable ?? {})
+}
+
+function attemptOf(config: RunnableConfig): number {
+  const { executionInfo } = config as { executionInfo?: { nodeAttempt?: number } }
+  return isNested(config) ? (executionInfo?.nodeAttempt ?? 1) : 1
+}
+
+function keyOf(threadId: string, space: string): string {
+  return `${JSON.stringify(threadId)} ${space}`
+}
+
+function dropOldest(map: Map<string, unknown>, countMax: number): void {
+  if (map.size <= countMax) return
+  const [oldest] = map.keys()
+  if (oldest !== undefined) map.delete(oldest)
+}

@@ -38,6 +38,7 @@ export {
   ReplayUnsafeError,
   RunFailedError,
   ScopeHeldError,
+  WithdrawnError,
 } from './model/errors.ts'
 export { type Graph, graph, type NodeEnd, type Patch, workflow } from './model/graph.ts'
 export type { Attempt, CallRecord, Decision, Event, Item, Run } from './model/records.ts'

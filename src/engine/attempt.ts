@@ -7,6 +7,7 @@ import {
   type FailureData,
   failureOf,
   isCounterfoilError,
+  type WithdrawnError,
 } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { validate } from '../model/schema.ts'
@@ -22,11 +23,25 @@ export interface Result {
 
 export type AttemptEnd =
   | { readonly outcome: 'landed'; readonly result: Result }
-  | { readonly outcome: 'refused' | 'not_sent'; readonly failure: FailureData }
+  | {
+      readonly outcome: 'refused' | 'not_sent'
+      readonly failure: FailureData
+      readonly withdrawn?: Withdrawn
+    }
   /** Its function has returned; its upstream calls back. */
   | { readonly outcome: 'deferred' }
   /** `running`: its time is over, but its function has not returned. */
-  | { readonly outcome: 'unknown'; readonly failure: FailureData; readonly running: boolean }
+  | {
+      readonly outcome: 'unknown'
+      readonly failure: FailureData
+      readonly running: boolean
+      readonly withdrawn?: Withdrawn
+    }
+
+/** The call has no end: its host makes it again, and is told why by this. */
+interface Withdrawn {
+  readonly cause: unknown
+}
 
 /** The end of an attempt for whoever does not wait for its callback. */
 export function certainEnd(
@@ -159,6 +174,13 @@ async function runToEnd(tool: Tool, input: unknown, call: LiveCall): Promise<Att
   } catch (error) {
     if (isCounterfoilError(error, 'NOT_SENT')) {
       return { outcome: 'not_sent', failure: failureOf(error, 'not_sent') }
+    }
+    if (isCounterfoilError(error, 'WITHDRAWN')) {
+      const { cause, sent } = error as WithdrawnError
+      const failure = failureOf(error, sent === 'no' ? 'not_sent' : 'unknown')
+      const withdrawn = { cause }
+      if (sent === 'no') return { outcome: 'not_sent', failure, withdrawn }
+      return { outcome: 'unknown', failure, running: false, withdrawn }
     }
     if (isCounterfoilError(error, 'REFUSED')) {
       return { outcome: 'refused', failure: failureOf(error, 'refused') }

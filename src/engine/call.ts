@@ -113,3 +113,16 @@ export class IssuedCall {
     else this.reject(settled.value)
   }
 }
+
+/** Attempts of this visit have a limit; a later visit may make at least one of its own. */
+export function triesSpent(call: IssuedCall): boolean {
+  return call.tries >= call.tool.rules.retry.attemptMax
+}
+
+/**
+ * What is sent is what was recorded: whatever node or tool has done to its objects since, and also
+ * when a person gave the record to a call that has moved.
+ */
+export function inputOf(call: IssuedCall): unknown {
+  return JSON.parse(call.record?.inputJson ?? call.inputJson)
+}

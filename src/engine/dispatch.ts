@@ -16,7 +16,7 @@ import {
   type Result,
   runOnce,
 } from './attempt.ts'
-import type { IssuedCall } from './call.ts'
+import { type IssuedCall, inputOf, triesSpent } from './call.ts'
 import { reportEvidence } from './evidence.ts'
 import { heartbeats } from './heartbeat.ts'
 import { hashToSend, Keys, mayBeUsed } from './keys.ts'
@@ -85,6 +85,10 @@ export class Dispatch {
     call.tries++
     this.run(call, liveCall(visit, call, call.tries, null), () => {}).then((end) => {
       visit.inflight--
+      if ('withdrawn' in end && end.withdrawn) {
+        share(visit, call, null)
+        return this.hooks.deny(call, end.withdrawn.cause)
+      }
       const landed = end.outcome === 'landed' ? end.result : null
       const spent = landed !== null || end.outcome === 'refused' || triesSpent(call)
       if (spent) share(visit, call, landed)
@@ -278,6 +282,9 @@ export class Dispatch {
     const event = visit.event('call_attempt_failed', data)
     const certain = outcome !== 'unknown' && call.unknownBefore === 0
     visit.append({ attempts: over, events: [event] })
+    // Its host makes it again: not before it is durable how far this attempt has come.
+    const { withdrawn } = end
+    if (withdrawn) return visit.log.durable(() => this.hooks.deny(call, withdrawn.cause))
     if (certain && (outcome === 'refused' || triesSpent(call))) {
       return this.failed(call, record, failure)
     }
@@ -384,17 +391,4 @@ export class Dispatch {
     const { name, rules } = call.tool
     return rules.beat === null ? [] : [this.visit.event('beat', { beat: rules.beat, tool: name })]
   }
-}
-
-/** Attempts of this visit have a limit; a later visit may make at least one of its own. */
-export function triesSpent(call: IssuedCall): boolean {
-  return call.tries >= call.tool.rules.retry.attemptMax
-}
-
-/**
- * What is sent is what was recorded: whatever node or tool has done to its objects since, and also
- * when a person gave the record to a call that has moved.
- */
-function inputOf(call: IssuedCall): unknown {
-  return JSON.parse(call.record?.inputJson ?? call.inputJson)
 }

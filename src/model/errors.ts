@@ -48,6 +48,20 @@ export class RefusedError extends CounterfoilError {
   }
 }
 
+/**
+ * Thrown by a tool's `run` for a host of its own: the call has not ended, and the host will make it
+ * again. It rejects with `cause`; nothing is recorded as its end.
+ */
+export class WithdrawnError extends CounterfoilError {
+  /** Whether anything may have gone out. An unsafe call of which nobody knows goes to a person. */
+  readonly sent: 'no' | 'unknown'
+
+  constructor(cause: unknown, sent: 'no' | 'unknown') {
+    super('WITHDRAWN', 'its host has withdrawn the call, to make it again', { cause })
+    this.sent = sent
+  }
+}
+
 /** What a recorded failure holds; the same for a fresh failure and for its replay. */
 export interface FailureData {
   kind: 'refused' | 'not_sent' | 'failed' | 'unknown' | 'decided'

@@ -40,8 +40,8 @@ export class Spaces {
   /** Writes under way, by thread. */
   private readonly writing = new Map<string, number>()
   private waiters: (() => void)[] = []
-  /** Told when a run of a thread begins anew, or a task of it is over. */
-  onOver: (threadId: string, taskId: string | null) => void = () => {}
+  /** Told when a task of a thread is over. */
+  onOver: (threadId: string, taskId: string) => void = () => {}
 
   constructor(cf: Counterfoil) {
     this.cf = cf
@@ -54,7 +54,6 @@ export class Spaces {
     const known = this.space(threadId, space)
     known.opened = true
     known.attempt = attemptOf(config)
-    if (space === '') this.onOver(threadId, null)
   }
 
   /** For each checkpoint that `getTuple` or `list` has found. */

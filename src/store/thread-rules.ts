@@ -28,7 +28,8 @@ export function checked(store: ThreadStore): ThreadStore {
       return store.loadSteps(ref, stepId)
     },
     listSteps: async (filter) => {
-      checkKey({ threadId: '-', space: '', ...filter }, filter.before)
+      const { namespace, threadId = '-', space = '', before } = filter
+      checkKey({ namespace, threadId, space }, before)
       return store.listSteps(filter)
     },
     listWrites: async (ref, stepIds) => {

@@ -20,6 +20,8 @@ import { shareConcern } from './store/shares.ts'
 import { signalConcern } from './store/signals.ts'
 import { startConcern } from './store/start.ts'
 import { survivalConcern } from './store/survival.ts'
+import { threadConcern } from './store/threads.ts'
+import { idleThreadConcern } from './store/threads-idle.ts'
 
 /** Describes the tests of one store. */
 export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): void {
@@ -43,6 +45,8 @@ export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): v
     listConcern(bench)
     lookupConcern(bench)
     notifyConcern(bench)
+    threadConcern(bench)
+    idleThreadConcern(bench)
     survivalConcern(bench)
   })
 }

@@ -89,10 +89,13 @@ const byState: readonly (readonly [string, StoreErrorCode])[] = [
   ['CF001', 'STORE_MOVED'],
   ['CF002', 'WORKER_DEAD'],
   ['CF003', 'RETENTION_INVALID'],
+  ['CF004', 'STORE_UNFIT'],
 ]
 
 // Where the server's own words say more than ours.
-const quoted: readonly StoreErrorCode[] = ['STORE_DENIED', 'STORE_NOT_FOUND', 'ROW_IMMUTABLE']
+const quoted: readonly StoreErrorCode[] = [
+  ...(['STORE_DENIED', 'STORE_NOT_FOUND', 'ROW_IMMUTABLE', 'STORE_UNFIT'] as const),
+]
 const advice: Partial<Record<StoreErrorCode, string>> = {
   STORE_DENIED: '; check user and password, or ask whoever runs `counterfoil db roles`',
   STORE_NOT_FOUND: '; create it first (createdb)',

@@ -43,7 +43,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     ...lists(c),
     ...lookups(c),
     ...documents(c),
-    ...threads(),
+    ...threads(c),
     ...sweeps(c, changed),
     moved: () => movedSince(c),
     adopt: async (by, reason) => {

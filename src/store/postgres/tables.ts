@@ -13,7 +13,7 @@ import type {
   Run,
   Signal,
 } from '../../model/records.ts'
-import type { Document } from '../store.ts'
+import type { Document, ThreadStep, ThreadWrite } from '../store.ts'
 import { clean } from './text.ts'
 
 /** A row by its columns, as it travels: JSON in one direction, JSON or a result in the other. */
@@ -312,4 +312,27 @@ export const documents = table<Document>('documents', {
   expiresAt: 'expires_at',
   createdAt: 'created_at',
   updatedAt: 'updated_at',
+})
+
+export const threadSteps = table<ThreadStep>('thread_steps', {
+  namespace: 'namespace',
+  threadId: 'thread_id',
+  space: 'space',
+  stepId: 'step_id',
+  parentId: 'parent_id',
+  whole: 'whole',
+  bodyJson: 'body_json',
+  noteJson: 'note_json',
+  createdAt: 'created_at',
+})
+
+export const threadWrites = table<ThreadWrite>('thread_writes', {
+  namespace: 'namespace',
+  threadId: 'thread_id',
+  space: 'space',
+  stepId: 'step_id',
+  taskId: 'task_id',
+  place: 'place',
+  channel: 'channel',
+  bodyJson: 'body_json',
 })

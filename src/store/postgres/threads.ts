@@ -1,18 +1,73 @@
-// The steps of foreign runtimes' threads, and what their tasks have written.
-import type { ThreadStore } from '../threads.ts'
+// The steps of foreign runtimes' threads, and what their tasks have written. That none of them
+// loses the one it is a change to is held by 010_threads.sql.
+import { checked, stepPage, stepsOf } from '../thread-rules.ts'
+import type { SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
+import type { Connection } from './connection.ts'
+import { conditions } from './list.ts'
+import * as tables from './tables.ts'
 
-export function threads(): ThreadStore {
-  const refuse = async (): Promise<never> => {
-    throw new Error('threads are not kept on Postgres yet')
-  }
-  return {
-    putStep: refuse,
-    putWrites: refuse,
-    loadSteps: refuse,
-    listSteps: refuse,
-    listWrites: refuse,
-    pruneSteps: refuse,
-    dropThread: refuse,
-    listIdleThreads: refuse,
-  }
+const steps = tables.threadSteps
+const writes = tables.threadWrites
+const ofSpace = 'namespace = $1 and thread_id = $2 and space = $3'
+const spaceOf = ({ namespace, threadId, space }: SpaceRef) => [namespace, threadId, space]
+
+export function threads(c: Connection): ThreadStore {
+  return checked({
+    putStep: (step) => {
+      const { stepId, parentId, whole, createdAt, noteJson, bodyJson } = step
+      const row = [stepId, parentId, whole, createdAt, noteJson, bodyJson]
+      return c.ask('put_step', [...spaceOf(step), ...row])
+    },
+    putWrites: async (all, replace) => {
+      await c.call('put_thread_writes', [JSON.stringify(all.map(writes.encode)), replace])
+    },
+    loadSteps: (ref, stepId) => loadChain(c, ref, stepId ?? null),
+    listSteps: (filter) => list(c, filter),
+    listWrites: async (ref, stepIds) => {
+      const text = `select ${writes.columns} from ${c.schema}.thread_writes
+        where ${ofSpace} and step_id = any ($4) order by step_id, task_id, place`
+      return (await c.query(text, [...spaceOf(ref), stepIds])).map(writes.decode)
+    },
+    pruneSteps: (ref, { whole, drop }) =>
+      c.ask('prune_steps', [...spaceOf(ref), JSON.stringify(whole.map(steps.encode)), drop]),
+    dropThread: async (namespace, threadId) => {
+      await c.call('drop_thread', [namespace, threadId])
+    },
+    listIdleThreads: async (namespace, before, countMax) => {
+      const rows = await c.call('idle_threads', [namespace, before, countMax])
+      return rows.map((row) => row['idle_threads'] as string)
+    },
+  })
+}
+
+async function loadChain(
+  c: Connection,
+  ref: SpaceRef,
+  stepId: string | null,
+): Promise<ThreadStep[]> {
+  const table = `${c.schema}.thread_steps`
+  const own = steps.columns.replace(/\w+/g, 's.$&')
+  const text = `with recursive chain as (
+      select *, 0 as depth from ${table}
+      where ${ofSpace} and step_id = coalesce($4, (
+        select max(step_id) from ${table} where ${ofSpace}))
+      union all
+      select s.*, chain.depth + 1 from chain join ${table} s
+        on s.namespace = $1 and s.thread_id = $2 and s.space = $3 and s.step_id = chain.parent_id
+      where not chain.whole)
+    select ${own} from chain s order by depth desc`
+  return (await c.query(text, [...spaceOf(ref), stepId])).map(steps.decode)
+}
+
+async function list(c: Connection, filter: StepFilter) {
+  const { after, count } = stepPage(filter)
+  const { namespace, threadId, space, before } = filter
+  const where = conditions({ namespace, thread_id: threadId, space })
+  const earlier = before === undefined ? '' : `and step_id < ${where.mark(before)}`
+  const places = after?.map(where.mark).join(', ')
+  const behind = after === null ? '' : `and (step_id, thread_id, space) < (${places})`
+  const text = `select ${steps.columns} from ${c.schema}.thread_steps
+    where ${where.text} ${earlier} ${behind}
+    order by step_id desc, thread_id desc, space desc limit ${count + 1}`
+  return stepsOf((await c.query(text, where.values)).map(steps.decode), count)
 }

@@ -1,2 +1,3 @@
 // The public names of `counterfoil/langgraph`, nothing else.
-export {}
+export { CounterfoilSaver, type CounterfoilSaverOptions } from './saver.ts'
+export type { Pruned } from './saver-prune.ts'

@@ -1,0 +1,297 @@
+// The checkpointer of a LangGraph graph on a store of Counterfoil, in one database with the ledger of
+// the graph's tool calls.
+//
+// Owns: what LangGraph asks of a checkpointer. Does not own: what rows say (saver-chain.ts,
+// saver-write.ts), what may be pruned (saver-prune.ts), what guard() has to know (spaces.ts).
+import type { RunnableConfig } from '@langchain/core/runnables'
+import {
+  BaseCheckpointSaver,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointPendingWrite,
+  type CheckpointTuple,
+  type DeltaChannelHistory,
+  maxChannelVersion,
+  type PendingWrite,
+  type SerializerProtocol,
+  TASKS,
+  WRITES_IDX_MAP,
+} from '@langchain/langgraph-checkpoint'
+import type { Counterfoil, ThreadWrite } from '../../index.ts'
+import { keyOf, StepCache } from './saver-cache.ts'
+import {
+  isOf,
+  nameOf,
+  type Row,
+  readChain,
+  type Space,
+  type Step,
+  writeAgain,
+  writeStep,
+  writeWhole,
+} from './saver-chain.ts'
+import {
+  checkOptions,
+  configOf,
+  type SaverOptions,
+  spaceOf,
+  stepIdOf,
+  stepOf,
+  threadOf,
+} from './saver-config.ts'
+import { checkpointOf, type Document, documentOf, has } from './saver-document.ts'
+import { deltaHistory } from './saver-history.ts'
+import { matches, pagesOf } from './saver-list.ts'
+import { type Pruned, Pruner } from './saver-prune.ts'
+import { StepReader } from './saver-reader.ts'
+import { dump, isLong, openValue, sealValue, sealWrite } from './saver-write.ts'
+import { type Spaces, spacesOf } from './spaces.ts'
+
+export interface CounterfoilSaverOptions extends SaverOptions {
+  /** How values are written, if not as LangGraph's own checkpointers do it. */
+  readonly serde?: SerializerProtocol
+}
+
+/** A checkpointer for LangGraph: `graph.compile({ checkpointer: new CounterfoilSaver(cf) })`. */
+export class CounterfoilSaver extends BaseCheckpointSaver {
+  readonly cf: Counterfoil
+  readonly #cache = new StepCache()
+  readonly #pruner: Pruner
+  readonly #spaces: Spaces
+  /** What is being put, by space: one after the other. */
+  readonly #putting = new Map<string, Promise<unknown>>()
+
+  constructor(cf: Counterfoil, options: CounterfoilSaverOptions = {}) {
+    super(options.serde)
+    checkOptions(options)
+    this.cf = cf
+    this.#spaces = spacesOf(cf)
+    this.#pruner = new Pruner(cf, this.serde, options, (threadId) => this.#cache.forget(threadId))
+  }
+
+  async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const space = threadOf(config)
+    if (space === undefined) return undefined
+    this.#spaces.opened(config)
+    const found = await this.#find(space, stepIdOf(config))
+    if (found === null) return undefined
+    const { row, step } = found
+    this.#cache.set(space, step)
+    const writes = await this.cf.threads.listWrites(space, [step.stepId])
+    const tuple = await this.#tupleOf(row, step, writes)
+    this.#spaces.found(tuple)
+    return tuple
+  }
+
+  async *list(
+    config: RunnableConfig,
+    options: CheckpointListOptions = {},
+  ): AsyncGenerator<CheckpointTuple> {
+    this.#spaces.opened(config)
+    const reader = new StepReader(this.cf.threads)
+    let left = options.limit ?? Number.POSITIVE_INFINITY
+    if (left <= 0) return
+    for await (const page of pagesOf(this.cf.threads, config, options)) {
+      const rows: { row: Row; metadata: CheckpointMetadata }[] = []
+      for (const row of page) {
+        const metadata = await this.#metadataOf(row)
+        if (rows.length < left && matches(metadata, options.filter)) rows.push({ row, metadata })
+      }
+      for (const { row } of rows) {
+        const step = await reader.stepOf(row)
+        if (step === null) continue
+        const writes = await this.cf.threads.listWrites(row, [row.stepId])
+        const tuple = await this.#tupleOf(row, step, writes)
+        this.#spaces.found(tuple)
+        yield tuple
+        if (--left <= 0) return
+      }
+    }
+  }
+
+  async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions?: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const space = spaceOf(config)
+    await this.#spaces.storing(config, checkpoint, metadata, () =>
+      this.#inTurn(space, () => this.#put(space, config, checkpoint, metadata, newVersions)),
+    )
+    await this.#pruner.afterPut(space.threadId)
+    return configOf(space, checkpoint.id)
+  }
+
+  async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const { space, stepId } = stepOf(config)
+    const dumps = await Promise.all(writes.map(([, value]) => dump(this.serde, value)))
+    const step = dumps.some(isLong) ? await this.#whenPut(space, stepId) : null
+    const rows = writes.map(([channel], i) => ({
+      ...{ ...space, stepId, taskId, channel, place: WRITES_IDX_MAP[channel] ?? i },
+      bodyJson: sealWrite(dumps[i] as (typeof dumps)[number], channel, step),
+    }))
+    const isSpecial = writes.every(([channel]) => channel in WRITES_IDX_MAP)
+    await this.cf.threads.putWrites(rows, isSpecial)
+    this.#spaces.wrote(config, taskId)
+  }
+
+  async deleteThread(threadId: string): Promise<void> {
+    await this.cf.threads.dropThread(threadId)
+    this.#cache.forget(threadId)
+    this.#spaces.forget(threadId)
+  }
+
+  override async getDeltaChannelHistory(options: {
+    config: RunnableConfig
+    channels: string[]
+  }): Promise<Record<string, DeltaChannelHistory>> {
+    const space = threadOf(options.config)
+    const stepId = stepIdOf(options.config) ?? undefined
+    const target = { space, stepId, channels: options.channels }
+    return deltaHistory(this.cf.threads, this.serde, target)
+  }
+
+  /**
+   * Removes what `ttlMs` and `keepSteps` no longer keep, in all threads. It also happens by itself,
+   * a little at a time, as steps are put.
+   */
+  prune(): Promise<Pruned> {
+    return this.#pruner.all()
+  }
+
+  async #put(
+    space: Space,
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions | undefined,
+  ): Promise<void> {
+    const { id: stepId } = checkpoint
+    const earlier = this.#cache.isNew(space, stepId) ? null : await this.#find(space, stepId)
+    // A host that ends where it began puts its checkpoint as a child of itself.
+    const named = stepIdOf(config)
+    const parentId = named === stepId ? (earlier?.row.parentId ?? null) : named
+    const parent = named === null ? null : await this.#step(space, named)
+    const isKnown = (channel: string, version: unknown) => this.#isKnown(space, channel, version)
+    const document = await documentOf(
+      this.serde,
+      checkpoint,
+      newVersions,
+      parent?.document ?? null,
+      isKnown,
+    )
+    const noteJson = sealValue(await dump(this.serde, metadata))
+    const row = { ...space, stepId, parentId, noteJson, createdAt: this.cf.store.clock.now() }
+    const written =
+      earlier === null
+        ? writeStep(stepId, document, parent)
+        : writeAgain(earlier.step, parentId, document)
+    const { whole, bodyJson } = written
+    if (await this.cf.threads.putStep({ ...row, whole, bodyJson })) {
+      return this.#cache.set(space, { ...written.step, parentId })
+    }
+    // The parent has been pruned since.
+    const alone = writeWhole(stepId, parentId, document)
+    await this.cf.threads.putStep({ ...row, whole: true, bodyJson: alone.bodyJson })
+    this.#cache.set(space, alone.step)
+  }
+
+  /** Null if it is not there; what is there and cannot be read is an error. */
+  async #find(space: Space, stepId: string | null): Promise<{ row: Row; step: Step } | null> {
+    if (stepId === null) {
+      const [row] = (await this.cf.threads.listSteps({ ...space, countMax: 1 })).items
+      if (row === undefined) return null
+      const step = this.#cache.get(space, row.stepId)
+      return step !== null && isOf(step, row) ? { row, step } : this.#find(space, row.stepId)
+    }
+    const rows = await this.cf.threads.loadSteps(space, stepId)
+    const [row, step] = [rows.at(-1), readChain(rows).at(-1)]
+    return row === undefined || step === undefined ? null : { row, step }
+  }
+
+  async #step(space: Space, stepId: string): Promise<Step | null> {
+    return this.#cache.get(space, stepId) ?? (await this.#find(space, stepId))?.step ?? null
+  }
+
+  /** A copy of a checkpoint is put beside it, with none of its versions as new ones. */
+  async #isKnown(space: Space, channel: string, version: unknown): Promise<boolean> {
+    const holds = (document: Document | undefined) =>
+      document !== undefined && document.versions[channel] === version && has(document, channel)
+    if (holds(this.#cache.get(space)?.document)) return true
+    const reader = new StepReader(this.cf.threads)
+    for await (const page of pagesOf(this.cf.threads, configOf(space, ''), {})) {
+      for (const row of page) if (holds((await reader.stepOf(row))?.document)) return true
+    }
+    return false
+  }
+
+  /**
+   * The step that writes are of, once it is in the store. LangGraph puts checkpoints one after the
+   * other, and does not wait for them: the tasks of a step may be over before its turn has come.
+   */
+  async #whenPut(space: Space, stepId: string): Promise<Step | null> {
+    for (;;) {
+      const step = this.#cache.get(space, stepId)
+      const putting = this.#putting.get(keyOf(space))
+      if (step !== null || putting === undefined) return step ?? this.#step(space, stepId)
+      await putting.catch(() => {})
+      await new Promise<void>((resolve) => this.cf.store.clock.turn(resolve))
+    }
+  }
+
+  async #inTurn<T>(space: Space, work: () => Promise<T>): Promise<T> {
+    const key = keyOf(space)
+    const before = this.#putting.get(key) ?? Promise.resolve()
+    const turn = before.catch(() => {}).then(work)
+    this.#putting.set(key, turn)
+    try {
+      return await turn
+    } finally {
+      if (this.#putting.get(key) === turn) this.#putting.delete(key)
+    }
+  }
+
+  async #tupleOf(row: Row, step: Step, writes: readonly ThreadWrite[]): Promise<CheckpointTuple> {
+    const { stepId, parentId } = row
+    const space = { threadId: row.threadId, space: row.space }
+    const checkpoint = await checkpointOf(this.serde, step.document, stepId)
+    if (checkpoint.v < 4 && parentId !== null) await this.#addSends(space, parentId, checkpoint)
+    return {
+      config: configOf(space, stepId),
+      checkpoint,
+      metadata: await this.#metadataOf(row),
+      pendingWrites: await this.#writesOf(writes, step),
+      ...(parentId === null ? {} : { parentConfig: configOf(space, parentId) }),
+    }
+  }
+
+  #metadataOf(row: Row): Promise<CheckpointMetadata> {
+    const what = `the metadata of ${nameOf(row)}`
+    return openValue(this.serde, row.noteJson, what) as Promise<CheckpointMetadata>
+  }
+
+  #writesOf(writes: readonly ThreadWrite[], step: Step | null): Promise<CheckpointPendingWrite[]> {
+    return Promise.all(
+      writes.map(async (write): Promise<CheckpointPendingWrite> => {
+        const { taskId, channel, bodyJson } = write
+        const what = `the write to ${channel} of ${nameOf(write)}`
+        return [taskId, channel, await openValue(this.serde, bodyJson, what, step)]
+      }),
+    )
+  }
+
+  /** Checkpoints before format 4 had the packets to send among the writes of their parent. */
+  async #addSends(space: Space, parentId: string, checkpoint: Checkpoint): Promise<void> {
+    const all = await this.cf.threads.listWrites(space, [parentId])
+    const writes = all.filter(({ channel }) => channel === TASKS)
+    const step = writes.length === 0 ? null : await this.#step(space, parentId)
+    const sends = (await this.#writesOf(writes, step)).map(([, , value]) => value)
+    const versions = Object.values(checkpoint.channel_versions)
+    checkpoint.channel_values[TASKS] = sends
+    checkpoint.channel_versions[TASKS] =
+      versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)
+  }
+}

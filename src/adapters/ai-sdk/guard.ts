@@ -1,0 +1,210 @@
+// An agent of the AI SDK, made replay-safe: its model's replies and its tool calls go through the
+// ledger, in a node of ours or in a scope of any other process.
+import type { Context, Counterfoil, Tool } from '../../index.ts'
+import { isCounterfoilError } from '../../model/errors.ts'
+import { checkName } from '../../model/name.ts'
+import { makeTool } from '../../model/tool.ts'
+import {
+  agentInvalid,
+  checkClasses,
+  executes,
+  ledgerTool,
+  modelClass,
+  type ProviderToolClass,
+  type ToolClass,
+} from './classes.ts'
+import { nodeHost, scopeHost } from './host.ts'
+import { Lives } from './lives.ts'
+import { type Asking, type ModelLike, type ModelRules, recordModel } from './model.ts'
+import { envelopeSchema, usageOf } from './reply.ts'
+import { type AiTool, type Executing, guardTool, type ToolReport, type ToolRules } from './tools.ts'
+import { Turn } from './turn.ts'
+
+/** Models think for minutes; the default of a tool would cut them off. */
+const modelTimeoutMs = 10 * 60_000
+/** Longer than a lease: whoever died elsewhere is found out within it. */
+const heldMs = 20_000
+const heldAgainMs = 250
+
+type Tools = Readonly<Record<string, object>>
+
+type InputOf<T> = T extends { execute?: infer E }
+  ? NonNullable<E> extends (input: infer In, options: never) => unknown
+    ? In
+    : unknown
+  : unknown
+type OutputOf<T> = T extends { execute?: infer E }
+  ? NonNullable<E> extends (input: never, options: never) => infer Out
+    ? Settled<Out>
+    : unknown
+  : unknown
+type Settled<Out> = Out extends AsyncIterable<infer Each> ? Each : Awaited<Out>
+
+export interface AgentSpec<M extends ModelLike, T extends Tools> {
+  model: M
+  tools?: T
+  /** What a second call of each tool would do. */
+  classes?: {
+    readonly [K in keyof T]?: ToolClass<InputOf<T[K]>, OutputOf<T[K]>> | ProviderToolClass
+  }
+  /** What the model's calls are called in the ledger: `model`, unless another agent has that. */
+  name?: string
+  /** How long a reply may take: ten minutes, unless told. */
+  modelTimeoutMs?: number
+  /** Told of every tool call that was answered, fresh or replayed. */
+  onCall?: (report: ToolReport) => void
+}
+
+/** What `generateText`, `streamText` or an agent of the AI SDK is given. */
+export interface Bound<M, T> {
+  readonly model: M
+  readonly tools: T
+  /** Another model of the same agent, recorded like the first. */
+  record<N extends ModelLike>(model: N): N
+}
+
+/** An agent at work in a scope of its own. */
+export interface OpenTurn<M, T> extends Bound<M, T> {
+  /** Why it was stopped: a doubt has its `itemId`. Null if it was not. */
+  readonly error: Error | null
+  /** Waits for what is under way, and gives the hold back. */
+  close(): Promise<void>
+}
+
+/** What the agent's work is known by: the same for every replay of it, another for the next. */
+export interface TurnIds {
+  /** The conversation, or whatever the agent works on: the ledger's workflow_id. */
+  workflowId: string
+  /** This piece of its work, such as the id of the message it answers. */
+  checkpointId: string
+  /** `agent`, unless told. */
+  nodeId?: string
+}
+
+export interface GuardedAgent<M extends ModelLike, T extends Tools> {
+  /** For `tools` of the graph or workflow whose nodes the agent runs in. */
+  readonly declared: readonly Tool[]
+  /** In a node: `const { model, tools } = agent.at(ctx)`. A doubt parks the run, as any other. */
+  at(ctx: Pick<Context, 'runId' | 'node' | 'call'>): Bound<M, T>
+  /**
+   * In any process. Rejects with a ReplayUnsafeError where a person has to decide; after that the
+   * same ids again read back what was done, and go on.
+   */
+  run<R>(cf: Counterfoil, ids: TurnIds, work: (agent: Bound<M, T>) => Promise<R>): Promise<R>
+  /** The same for work that outlives the function that begins it, such as a stream. Close it. */
+  open(cf: Counterfoil, ids: TurnIds): Promise<OpenTurn<M, T>>
+}
+
+/** Makes the calls of an agent replay-safe. */
+export function guardAgent<M extends ModelLike, T extends Tools = Record<never, never>>(
+  spec: AgentSpec<M, T>,
+): GuardedAgent<M, T> {
+  const { model, name = 'model', onCall = () => {} } = spec
+  const given = (spec.tools ?? {}) as Readonly<Record<string, AiTool>>
+  const classes = (spec.classes ?? {}) as Parameters<typeof checkClasses>[1]
+  checkModel(model)
+  if (Object.hasOwn(given, name)) {
+    throw agentInvalid(`a tool is called ${name}, as the model: give the model another \`name\``)
+  }
+  checkClasses(given, classes)
+  const lives = new Lives<Executing>()
+  const rules = Object.entries(given)
+    .filter(([, ai]) => executes(ai))
+    .map(([key, ai]): ToolRules => {
+      const said = classes[key] ?? { replayClass: undefined }
+      const tool = ledgerTool(key, ai, said, lives)
+      const collapses = tool.replayClass === 'unsafe_on_replay' && said.allowIdentical !== true
+      return { name: key, ai, tool, lives, collapses, onCall }
+    })
+  const asked = modelRules(name, modelClass(given, classes), spec, new Set(Object.keys(given)))
+  const bind = (turn: Turn): Bound<M, T> => ({
+    model: recordModel(turn, model, asked),
+    tools: { ...given, ...guarded(turn, rules) } as unknown as T,
+    record: (other) => recordModel(turn, checkModel(other), asked),
+  })
+  const open = async (cf: Counterfoil, ids: TurnIds): Promise<OpenTurn<M, T>> => {
+    const scope = await openScope(cf, ids)
+    const turn = new Turn(scopeHost(scope))
+    return {
+      ...bind(turn),
+      get error() {
+        return turn.error
+      },
+      close: () => scope.close(),
+    }
+  }
+  return {
+    declared: [asked.tool, ...rules.map(({ tool }) => tool)],
+    at: (ctx) => bind(new Turn(nodeHost(ctx))),
+    open,
+    run: async (cf, ids, work) => runIn(await open(cf, ids), work),
+  }
+}
+
+/** Whatever the agent made of it: work that was stopped has not ended. */
+async function runIn<M, T, R>(
+  turn: OpenTurn<M, T>,
+  work: (agent: Bound<M, T>) => Promise<R>,
+): Promise<R> {
+  try {
+    const result = await work(turn)
+    if (turn.error) throw turn.error
+    return result
+  } catch (error) {
+    throw turn.error ?? error
+  } finally {
+    await turn.close()
+  }
+}
+
+function guarded(turn: Turn, rules: readonly ToolRules[]): Record<string, AiTool> {
+  return Object.fromEntries(rules.map((each) => [each.name, guardTool(turn, each)]))
+}
+
+function modelRules(
+  name: string,
+  replayClass: 'pure' | 'unsafe_on_replay',
+  spec: { modelTimeoutMs?: number },
+  known: ReadonlySet<string>,
+): ModelRules {
+  const lives = new Lives<Asking>()
+  const tool = makeTool(checkName('tool', name), {
+    replayClass,
+    output: envelopeSchema,
+    timeoutMs: spec.modelTimeoutMs ?? modelTimeoutMs,
+    // The AI SDK tries again by itself (`maxRetries`), and only it knows what is worth it.
+    retry: { attemptMax: 1 },
+    usage: usageOf,
+    beat: 'reason',
+    run: (input: unknown, call: Parameters<typeof lives.use>[0] & { abortSignal: AbortSignal }) =>
+      lives.use(call, input, async (live) => {
+        if (live) return live.ask(call.abortSignal)
+        throw agentInvalid(`${name} is the model's own: an agent calls it, no node does`)
+      }),
+  })
+  return { tool, lives, known }
+}
+
+function checkModel<M extends ModelLike>(model: M): M {
+  const { doGenerate, doStream } = model ?? {}
+  if (typeof doGenerate === 'function' && typeof doStream === 'function') return model
+  throw agentInvalid(
+    `\`model\` is ${JSON.stringify(model)}: give it as an object, such as gateway('…') or openai('…')`,
+  )
+}
+
+/** Somebody may hold it who is about to end, or has died elsewhere a moment ago. */
+async function openScope(cf: Counterfoil, { nodeId = 'agent', ...ids }: TurnIds) {
+  const { clock } = cf.store
+  const giveUpAt = clock.mono() + heldMs
+  for (;;) {
+    try {
+      return await cf.scope({ ...ids, nodeId })
+    } catch (error) {
+      if (!isCounterfoilError(error, 'SCOPE_HELD') || clock.mono() > giveUpAt) throw error
+      await new Promise<void>((resolve) => {
+        clock.after(heldAgainMs, resolve)
+      })
+    }
+  }
+}

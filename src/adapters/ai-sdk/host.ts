@@ -1,0 +1,40 @@
+// Where an agent runs: in a node of ours, or in a scope of somebody else's process.
+import type { Call, Context, Scope } from '../../index.ts'
+import type { Tool } from '../../model/tool.ts'
+
+export interface HostCall {
+  readonly callId?: string
+  readonly standsFor?: readonly string[]
+}
+
+export interface Host {
+  readonly runId: string
+  readonly node: string
+  /**
+   * The host comes back by itself after a failure: one that is on record does not bind it, as it
+   * binds a node, whose code has seen it and may have acted on it.
+   */
+  readonly standalone: boolean
+  call(tool: Tool, input: unknown, options: HostCall): Call<unknown>
+}
+
+/** A node's calls are told apart by their order. */
+export function nodeHost(ctx: Pick<Context, 'runId' | 'node' | 'call'>): Host {
+  const { runId, node } = ctx
+  const call = ctx.call as unknown as (
+    tool: Tool,
+    input: unknown,
+    options: HostCall,
+  ) => Call<unknown>
+  return {
+    ...{ runId, node, standalone: false },
+    call: (tool, input, { callId: _, ...options }) => call(tool, input, options),
+  }
+}
+
+export function scopeHost(scope: Scope): Host {
+  return {
+    ...{ runId: scope.workflowId, node: scope.nodeId, standalone: true },
+    call: (tool, input, options) => scope.call(tool, input, options),
+  }
+}

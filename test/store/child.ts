@@ -8,6 +8,7 @@ import { bootId } from '../../src/store/boot.ts'
 import { openSqlite } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { commitOf, event, graphs, newRun } from '../../src/testing/store/fixtures.ts'
+import { appendAll, pruneAll } from './thread-race.ts'
 
 const [, , command = '', path = '', ...rest] = process.argv
 const say = (what: object) => console.log(JSON.stringify(what))
@@ -45,6 +46,16 @@ const commands: Record<string, () => Promise<void>> = {
     }
     await store.close()
     say({ wrote: Number(count) })
+  },
+
+  /** Appends to a thread or prunes it, at the same moment as others. */
+  thread: async () => {
+    const [what = '', count = '1'] = rest
+    const store = await openSqlite({ path, clock })
+    say({ ready: true })
+    while (!existsSync(join(dirname(path), 'go'))) await pause(clock, 1)
+    say(await (what === 'append' ? appendAll : pruneAll)(store, Number(count)))
+    await store.close()
   },
 
   /** Fills the disk, is refused, makes room, and writes the refused commit again. */

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { randomHex, systemClock } from '../../src/clock.ts'
-import { open } from '../../src/index.ts'
+import { type Counterfoil, open } from '../../src/index.ts'
 import { createPostgresRoles, migratePostgres } from '../../src/store/postgres/index.ts'
 import { listAttempts, listRecords } from '../../src/store/postgres/list.ts'
 import { openConnection } from '../../src/store/postgres/open.ts'
@@ -57,6 +57,22 @@ describePostgres('roles', () => {
     return answers
   }
 
+  async function useThreads({ threads }: Counterfoil): Promise<void> {
+    const ref = { threadId: 't', space: '' }
+    const row = { ...ref, parentId: '1', bodyJson: '{}', noteJson: '{}', createdAt: 1 }
+    const last = { ...row, stepId: '2' }
+    expect(await threads.putStep({ ...row, stepId: '1', parentId: null, whole: true })).toBe(true)
+    expect(await threads.putStep({ ...last, whole: false })).toBe(true)
+    const write = { ...ref, stepId: '2', taskId: 'a', place: 0, channel: 'c', bodyJson: '1' }
+    await threads.putWrites([write], false)
+    expect((await threads.listWrites(ref, ['2'])).length).toBe(1)
+    expect((await threads.loadSteps(ref)).length).toBe(2)
+    const pruning = { whole: [{ ...last, whole: true }], drop: ['1'] }
+    expect(await threads.pruneSteps(ref, pruning)).toBe(true)
+    await threads.dropThread('another')
+    expect(await threads.listIdleThreads(10, 10)).toEqual(['t'])
+  }
+
   const sent: string[] = []
   beforeAll(async () => {
     const where = { url, clock: systemClock }
@@ -91,6 +107,7 @@ describePostgres('roles', () => {
     await cf.store.wakeDue(10)
     expect(await cf.store.listOverdue(10)).toEqual([])
     await cf.store.backlog()
+    await useThreads(cf)
     await expect(cf.store.adopt('a worker', 'to go on')).rejects.toMatchObject({
       code: 'STORE_DENIED',
     })
@@ -100,7 +117,7 @@ describePostgres('roles', () => {
   const finals = [
     ...['tool_call_results', 'tool_call_attempts', 'call_evidence', 'decisions', 'events', 'runs'],
     ...['checkpoints', 'inbox_items', 'signals', 'adoptions', 'graphs', 'meta', 'workers'],
-    ...['shares', 'schema_migrations'],
+    ...['shares', 'schema_migrations', 'thread_steps', 'thread_writes'],
   ]
 
   test.each(finals)('B8 a worker cannot write %s by a statement of its own', async (table) => {
@@ -167,7 +184,8 @@ describePostgres('roles', () => {
       [schema, users.worker],
     )
     const names = owned.map(({ name }) => String(name).replace(/\(.*/, '').replace(/^.*\./, ''))
-    for (const helper of ['put_records', 'take_all', 'take_calls', 'change_run', 'adopt']) {
+    const helpers = ['put_records', 'take_all', 'take_calls', 'change_run', 'adopt', 'drop_steps']
+    for (const helper of helpers) {
       expect(names).not.toContain(helper)
     }
     expect(names).toContain('commit_one')
@@ -224,6 +242,10 @@ describePostgres('roles', () => {
     await expect(cf.run('acme').signal('go', 1)).rejects.toMatchObject(denied)
     await expect(cf.worker().start()).rejects.toMatchObject(denied)
     await expect(cf.store.wakeDue(1)).rejects.toMatchObject(denied)
+    expect((await cf.threads.loadSteps({ threadId: 't', space: '' })).length).toBe(1)
+    expect((await cf.threads.listSteps()).items.length).toBe(1)
+    expect(await cf.threads.listIdleThreads(10, 10)).toEqual(['t'])
+    await expect(cf.threads.dropThread('t')).rejects.toMatchObject(denied)
     await cf.close().catch(() => {})
     const answers = await says(
       'reader',

@@ -15,6 +15,7 @@ import {
   ref,
 } from '../../src/testing/store/fixtures.ts'
 import { buildChild, contents, ended, newFolder, newPath, raw, start, using } from './bench.ts'
+import { readAll } from './thread-race.ts'
 
 const nobody = 65_534
 const isRoot = process.getuid?.() === 0
@@ -51,6 +52,27 @@ describe('several processes', () => {
         }
       })
     }
+  }, 60_000)
+
+  test('K1, B6 append to a thread and prune it at once, and no step loses its base', async () => {
+    const path = newPath()
+    await using(path, async () => {})
+    const children = ['append', 'prune', 'prune'].map((what) => node('thread', path, what, '400'))
+    const ends = children.map(ended)
+    await Promise.all(
+      children.map((one) => new Promise((resolve) => one.stdout?.once('data', resolve))),
+    )
+    writeFileSync(join(dirname(path), 'go'), '')
+    const [appended, ...pruned] = await Promise.all(ends)
+    for (const end of [appended, ...pruned]) expect(end).toMatchObject({ code: 0, errors: '' })
+    // They did meet: steps were gone when they were to be built on, and built on when to go.
+    expect(appended?.said['whole']).toBeGreaterThan(1)
+    const sum = (key: string) => pruned.reduce((all, end) => all + Number(end.said[key]), 0)
+    expect(sum('pruned')).toBeGreaterThan(0)
+    expect(sum('refused')).toBeGreaterThan(0)
+    await using(path, async (store) => {
+      expect(await readAll(store)).toBeGreaterThan(0)
+    })
   }, 60_000)
 
   test('one that keeps the lock too long makes the others say so, and no more', async () => {

@@ -119,7 +119,33 @@ export function ledgerTool(
     ...about('idempotencyKey'),
     ...about('amount'),
   }
-  return makeTool(checkName('tool', name), { ...spec, ...told, ...asked, run: runOf(ai, lives) })
+  const input = anyInput(ai.inputSchema)
+  const run = runOf(ai, lives)
+  return makeTool(checkName('tool', name), { ...spec, ...told, ...asked, input, run })
+}
+
+type Shows = (options: unknown) => unknown
+interface Showing {
+  readonly '~standard'?: { readonly jsonSchema?: { readonly input: Shows; readonly output: Shows } }
+  /** As the AI SDK's own `jsonSchema()` has it. */
+  readonly jsonSchema?: unknown
+}
+
+/**
+ * Takes anything: the AI SDK has validated it, and what it made of it may not fit a second time.
+ * What it looks like is shown to people, and is part of a graph's version.
+ */
+export function anyInput(shown: unknown): Schema {
+  const { '~standard': standard, jsonSchema: json } = (shown ?? {}) as Showing
+  const own = typeof json === 'object' && json !== null && !('then' in json) ? () => json : null
+  const jsonSchema = standard?.jsonSchema ?? (own ? { input: own, output: own } : undefined)
+  const props = {
+    version: 1,
+    vendor: 'counterfoil',
+    validate: (value: unknown) => ({ value }),
+    ...(jsonSchema ? { jsonSchema } : {}),
+  }
+  return { '~standard': props as Schema['~standard'] }
 }
 
 export function agentInvalid(why: string): CounterfoilError {

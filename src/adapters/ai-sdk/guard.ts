@@ -6,6 +6,7 @@ import { checkName } from '../../model/name.ts'
 import { makeTool } from '../../model/tool.ts'
 import {
   agentInvalid,
+  anyInput,
   checkClasses,
   executes,
   ledgerTool,
@@ -28,16 +29,10 @@ const heldAgainMs = 250
 
 type Tools = Readonly<Record<string, object>>
 
-type InputOf<T> = T extends { execute?: infer E }
-  ? NonNullable<E> extends (input: infer In, options: never) => unknown
-    ? In
-    : unknown
-  : unknown
-type OutputOf<T> = T extends { execute?: infer E }
-  ? NonNullable<E> extends (input: never, options: never) => infer Out
-    ? Settled<Out>
-    : unknown
-  : unknown
+type Told<T> = [T] extends [never] ? unknown : T
+// A tool's type is a union of one with `execute` and one without.
+type Taken<T> = T extends { execute: (input: infer In, options: never) => unknown } ? In : never
+type Given<T> = T extends { execute: (input: never, options: never) => infer Out } ? Out : never
 type Settled<Out> = Out extends AsyncIterable<infer Each> ? Each : Awaited<Out>
 
 export interface AgentSpec<M extends ModelLike, T extends Tools> {
@@ -45,7 +40,9 @@ export interface AgentSpec<M extends ModelLike, T extends Tools> {
   tools?: T
   /** What a second call of each tool would do. */
   classes?: {
-    readonly [K in keyof T]?: ToolClass<InputOf<T[K]>, OutputOf<T[K]>> | ProviderToolClass
+    readonly [K in keyof T]?:
+      | ToolClass<Told<Taken<T[K]>>, Told<Settled<Given<T[K]>>>>
+      | ProviderToolClass
   }
   /** What the model's calls are called in the ledger: `model`, unless another agent has that. */
   name?: string
@@ -170,6 +167,7 @@ function modelRules(
   const lives = new Lives<Asking>()
   const tool = makeTool(checkName('tool', name), {
     replayClass,
+    input: anyInput(null),
     output: envelopeSchema,
     timeoutMs: spec.modelTimeoutMs ?? modelTimeoutMs,
     // The AI SDK tries again by itself (`maxRetries`), and only it knows what is worth it.

@@ -6,10 +6,13 @@ import { lapse } from './lease.ts'
 const idle = `with recursive thread (id) as (
     select min(thread_id) from thread_steps where namespace = :namespace
     union all
-    select (select min(thread_id) from thread_steps where namespace = :namespace and thread_id > thread.id)
+    select (
+        select min(thread_id) from thread_steps
+          where namespace = :namespace and thread_id > thread.id)
       from thread where thread.id is not null),
   last (id, at) as materialized (
-    select id, (select max(created_at) from thread_steps where namespace = :namespace and thread_id = id)
+    select id, (
+        select max(created_at) from thread_steps where namespace = :namespace and thread_id = id)
       from thread where id is not null)
   select id, (
     select worker_id from runs where namespace = :namespace and run_id = id and state = 'running')

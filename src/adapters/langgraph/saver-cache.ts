@@ -1,4 +1,4 @@
-// The last step of each space that this process has put or read, so that the next put need not load
+// The last steps of each space that this process has put or read, so that the next put need not load
 // the chain below it. It answers by the id of the parent that the host names; whatever it does not
 // have is read from the store.
 import { weightOf } from '../../model/state.ts'
@@ -6,12 +6,16 @@ import type { Space, Step } from './saver-chain.ts'
 
 interface Entry {
   readonly threadId: string
-  readonly step: Step
+  /** The latest last. */
+  readonly steps: readonly [Step, ...Step[]]
+  readonly weight: number
   /** The greatest id that was seen here: a greater one cannot have been put before. */
   readonly idMax: string
 }
 
-// In characters of their JSON; documents that share parts count them once each.
+// Writes of a step may come when the next ones have been put. Steps share what they have in common.
+const stepsMax = 8
+// In characters of their JSON.
 const weightMax = 64 * 1024 * 1024
 
 export class StepCache {
@@ -22,10 +26,11 @@ export class StepCache {
   get(space: Space, stepId?: string): Step | null {
     const key = keyOf(space)
     const entry = this.#entries.get(key)
-    if (entry === undefined || entry.step.stepId !== (stepId ?? entry.step.stepId)) return null
+    if (entry === undefined) return null
     this.#entries.delete(key)
     this.#entries.set(key, entry)
-    return entry.step
+    if (stepId === undefined) return entry.steps.at(-1) ?? null
+    return entry.steps.find((step) => step.stepId === stepId) ?? null
   }
 
   /** Whether this id is greater than all that were seen of the space. */
@@ -37,13 +42,15 @@ export class StepCache {
   set(space: Space, step: Step): void {
     const key = keyOf(space)
     const { threadId } = space
-    const idMax = this.#entries.get(key)?.idMax ?? ''
+    const { steps: known = [], idMax = '' } = this.#entries.get(key) ?? {}
+    const others = known.filter(({ stepId }) => stepId !== step.stepId).slice(1 - stepsMax)
+    const weight = weightOf(step.document)
     this.#drop(key)
     this.#entries.set(key, {
-      ...{ threadId, step },
+      ...{ threadId, weight, steps: [...others, step] as unknown as Entry['steps'] },
       idMax: step.stepId > idMax ? step.stepId : idMax,
     })
-    this.#weight += weightOf(step.document)
+    this.#weight += weight
     for (const oldest of this.#entries.keys()) {
       if (this.#weight <= weightMax || oldest === key) break
       this.#drop(oldest)
@@ -58,7 +65,7 @@ export class StepCache {
     const entry = this.#entries.get(key)
     if (entry === undefined) return
     this.#entries.delete(key)
-    this.#weight -= weightOf(entry.step.document)
+    this.#weight -= entry.weight
   }
 }
 

@@ -91,3 +91,8 @@ function decodeText(text: string): string {
 export function relationIn(value: unknown): unknown {
   return isRecord(value) && Object.hasOwn(value, relatedKey) ? value[relatedKey] : undefined
 }
+
+/** Not a Buffer: that has a JSON of its own, so the next checkpoint would hold another value. */
+export function bytesOf(base64: string): Uint8Array {
+  return new Uint8Array(Buffer.from(base64, 'base64'))
+}

@@ -7,7 +7,7 @@ import {
   TASKS,
 } from '@langchain/langgraph-checkpoint'
 import { absorb, isObject, mergePatch } from '../../model/state.ts'
-import { decode, encode, Shapes } from './saver-codec.ts'
+import { bytesOf, decode, encode, Shapes } from './saver-codec.ts'
 import { relate, restore } from './saver-relate.ts'
 
 /** Absorbed: frozen, and shared with the documents before and after it. */
@@ -46,7 +46,9 @@ export async function documentOf(
   const kept = new Set<string>()
   for (const [channel, value] of Object.entries(checkpoint.channel_values)) {
     const version = checkpoint.channel_versions[channel]
-    const isNew = newVersions === undefined || Object.hasOwn(newVersions, channel)
+    // One that nobody has written to has its first value, and no version to know that by.
+    const isNew =
+      newVersions === undefined || version === undefined || Object.hasOwn(newVersions, channel)
     if (!isNew && parent !== null && parent.versions[channel] === version && has(parent, channel)) {
       kept.add(channel)
       const old = parent.other[channel]
@@ -137,7 +139,7 @@ export async function channelOf(
   channel: string,
 ): Promise<unknown> {
   const packed = other[channel]
-  if (packed !== undefined) return serde.loadsTyped(packed[0], Buffer.from(packed[1], 'base64'))
+  if (packed !== undefined) return serde.loadsTyped(packed[0], bytesOf(packed[1]))
   const value = values[channel]
   const encoded = channel === TASKS ? restore(value, withoutTasks(values)) : value
   return serde.loadsTyped('json', JSON.stringify(decode(encoded, shapes)))

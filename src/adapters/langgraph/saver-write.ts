@@ -5,7 +5,7 @@ import { canonical } from '../../model/canonical.ts'
 import { absorb, weightOf } from '../../model/state.ts'
 import { open, reading, seal } from './envelope.ts'
 import { documentAt, type Step } from './saver-chain.ts'
-import { decode, encode, Shapes } from './saver-codec.ts'
+import { bytesOf, decode, encode, Shapes } from './saver-codec.ts'
 import { relatable } from './saver-document.ts'
 import { relate, restore } from './saver-relate.ts'
 
@@ -64,8 +64,6 @@ export async function openValue(
     return serde.loadsTyped('json', json)
   }
   const isJson = type === 'json'
-  const bytes = isJson
-    ? JSON.stringify(body['json'])
-    : Buffer.from(String(body['base64']), 'base64')
+  const bytes = isJson ? JSON.stringify(body['json']) : bytesOf(String(body['base64']))
   return serde.loadsTyped(String(type), bytes)
 }

@@ -65,25 +65,28 @@ export function threads(c: Connection): ThreadStore {
 
 const inSpace = 'namespace = :namespace and thread_id = :threadId and space = :space'
 
-// Bodies are read once, by their places: a recursion would carry them along.
+// Bodies are read once, by their places: a recursion would carry them along. `cross` has SQLite go
+// along the chain and seek; by itself it may read the whole table.
 const chain = `with recursive chain (place, parent, depth) as (
     select rowid, iif(whole, null, parent_id), 0 from thread_steps
       where ${inSpace} and step_id = ifnull(:from, (
         select max(step_id) from thread_steps where ${inSpace}))
     union all
     select s.rowid, iif(s.whole, null, s.parent_id), depth + 1
-      from chain join thread_steps s on ${inSpace} and s.step_id = chain.parent)`
+      from chain cross join thread_steps s on ${inSpace} and s.step_id = chain.parent)`
 const chainOf = `${chain} select ${steps.columns} from chain
-  join thread_steps s on s.rowid = place order by depth desc`
-const isIn = `${chain} select count(*), sum(place = (
-    select rowid from thread_steps where ${inSpace} and step_id = :stepId)) from chain`
+  cross join thread_steps s on s.rowid = place order by depth desc`
+const placeOf = `select rowid from thread_steps where ${ofSpace} and step_id = ?`
+const isIn = `${chain} select 1 from chain where place = :place`
 
-/** Its parent is there, and does not stand on this step itself. */
+/** Its parent is there, and does not stand on this step itself, if there is one already. */
 function mayStandOn(c: Connection, step: ThreadStep): boolean {
   const { namespace, threadId, space, parentId: from, stepId } = step
-  const found = c.sql(isIn).get({ namespace, threadId, space, from, stepId }) ?? []
-  const [length, own] = found as [number, number | null]
-  return length > 0 && (own ?? 0) === 0
+  const here = spaceOf(step)
+  if (c.sql(placeOf).get(...here, from) === undefined) return false
+  const own = c.sql(placeOf).get(...here, stepId)
+  if (own === undefined) return true
+  return c.sql(isIn).get({ namespace, threadId, space, from, place: own[0] }) === undefined
 }
 
 function list(c: Connection, filter: StepFilter) {
@@ -103,7 +106,6 @@ function list(c: Connection, filter: StepFilter) {
   return stepsOf(rows.map(steps.decode), count)
 }
 
-const isThere = `select 1 from thread_steps where ${ofSpace} and step_id = ?`
 const bereft = `select 1 from thread_steps where ${ofSpace} and whole = 0
   and parent_id in (select value from json_each(?))
   and step_id not in (select value from json_each(?)) limit 1`
@@ -114,7 +116,7 @@ const dropFrom = (table: string) =>
 function prune(c: Connection, ref: SpaceRef, { whole, drop }: Pruning): boolean {
   const here = spaceOf(ref)
   for (const { stepId } of whole) {
-    if (c.sql(isThere).get(...here, stepId) === undefined) return false
+    if (c.sql(placeOf).get(...here, stepId) === undefined) return false
   }
   const gone = JSON.stringify(drop)
   const free = JSON.stringify([...drop, ...whole.map(({ stepId }) => stepId)])

@@ -74,7 +74,7 @@ const chain = `with recursive chain (place, parent, depth) as (
     union all
     select s.rowid, iif(s.whole, null, s.parent_id), depth + 1
       from chain cross join thread_steps s on ${inSpace} and s.step_id = chain.parent)`
-const chainOf = `${chain} select ${steps.columns} from chain
+export const chainOf = `${chain} select ${steps.columns} from chain
   cross join thread_steps s on s.rowid = place order by depth desc`
 const placeOf = `select rowid from thread_steps where ${ofSpace} and step_id = ?`
 const isIn = `${chain} select 1 from chain where place = :place`

@@ -14,7 +14,7 @@ type Given<T> = Omit<T, 'namespace'>
 
 export class Threads {
   private readonly store: Store
-  private readonly namespace: string
+  readonly namespace: string
 
   constructor(store: Store, namespace: string) {
     this.store = store

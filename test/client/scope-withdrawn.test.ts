@@ -56,18 +56,15 @@ test.each([
   ['pure', 'unknown'],
   ['unsafe_on_replay', 'no'],
   ['keyed', 'unknown'],
-] as const)(
-  'K1 a %s call that was withdrawn is made again, and its host sees why',
-  async (...how) => {
-    const cf = await opens()
-    const stops = stopping(...how)
-    await expect(callOnce(cf, stops)).rejects.toBe(stop)
-    expect(await callOnce(cf, stops)).toEqual({ answer: 2 })
-    expect(await callOnce(cf, stops)).toEqual({ answer: 2 })
-    expect(stops.keys).toEqual(how[0] === 'keyed' ? ['k1', 'k1'] : [null, null])
-    expect((await cf.inbox.list()).items).toEqual([])
-  },
-)
+] as const)('K1 a %s call that was withdrawn is made again, and says why', async (kind, sent) => {
+  const cf = await opens()
+  const stops = stopping(kind, sent)
+  await expect(callOnce(cf, stops)).rejects.toBe(stop)
+  expect(await callOnce(cf, stops)).toEqual({ answer: 2 })
+  expect(await callOnce(cf, stops)).toEqual({ answer: 2 })
+  expect(stops.keys).toEqual(kind === 'keyed' ? ['k1', 'k1'] : [null, null])
+  expect((await cf.inbox.list()).items).toEqual([])
+})
 
 test('I5 an unsafe call withdrawn after something may have gone out goes to a person', async () => {
   const cf = await opens()

@@ -1,0 +1,150 @@
+// A doubt as an interrupt that LangGraph users know, and the answer to it: what a person says by
+// `new Command({ resume })` is a decision in our inbox. An answer is taken out of LangGraph's hands
+// before any code of the task runs, so that no interrupt() of the user's gets it; and only what
+// names an item is taken, so that no answer of theirs is lost.
+import { AsyncLocalStorageProviderSingleton } from '@langchain/core/singletons'
+import { GraphBubbleUp, interrupt } from '@langchain/langgraph'
+import {
+  type Counterfoil,
+  CounterfoilError,
+  type DecideRequest,
+  type ReplayUnsafeError,
+} from '../../index.ts'
+import { canonical } from '../../model/canonical.ts'
+import { isRecord } from '../../model/state.ts'
+import type { Scratchpad, Task } from './task.ts'
+
+/** What `new Command({ resume })` is given for a doubt, or an approval. */
+export interface Answer extends Partial<DecideRequest> {
+  readonly itemId: string
+}
+
+/** What the interrupt of a doubt, or of an approval, shows: `interrupt.value.counterfoil`. */
+export interface Asked {
+  readonly itemId: string
+  readonly title: string
+  readonly reason: string
+  readonly tool: string
+  readonly input: unknown
+  readonly outcomes: readonly string[]
+  readonly version: number
+  /** What to declare, so that this need not be asked again. */
+  readonly hint?: string
+}
+
+const deciding = new WeakMap<object, Promise<void>>()
+
+/** Decides what the task was resumed with; every call of the task waits for that. */
+export function takeAnswers(cf: Counterfoil, { scratchpad, threadId }: Task): Promise<void> {
+  const answers = answersIn(scratchpad)
+  const before = deciding.get(scratchpad.resume) ?? Promise.resolve()
+  if (answers.length === 0) return before
+  const decided = before.then(async () => {
+    for (const answer of answers) await decide(cf, threadId, answer)
+  })
+  decided.catch(() => {}) // whoever waits is told
+  deciding.set(scratchpad.resume, decided)
+  return decided
+}
+
+function answersIn(scratchpad: Scratchpad): Answer[] {
+  const { resume, nullResume } = scratchpad
+  const own = resume.filter(isAnswer)
+  const others = resume.filter((value) => !isAnswer(value))
+  if (own.length > 0) resume.splice(0, resume.length, ...others)
+  if (isAnswer(nullResume)) {
+    delete scratchpad.nullResume
+    own.push(nullResume)
+  }
+  return own.flat() as Answer[]
+}
+
+function isAnswer(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0 && value.every(isAnswer)
+  return isRecord(value) && typeof value['itemId'] === 'string'
+}
+
+async function decide(cf: Counterfoil, threadId: string, answer: Answer): Promise<void> {
+  const { itemId, ...said } = answer
+  const item = await cf.inbox.get(itemId)
+  if (item.runId !== threadId) {
+    throw invalid(`item ${itemId} belongs to thread ${item.runId}, and this is ${threadId}`)
+  }
+  // Decided elsewhere, or by the same command before: LangGraph keeps what it was resumed with.
+  if (item.state !== 'open') return
+  if (said.outcome === undefined) {
+    throw invalid(`item ${itemId} is open: say its \`outcome\`, one of ${item.outcomes.join(', ')}`)
+  }
+  await cf.inbox.decide(itemId, { version: item.version, ...said } as DecideRequest)
+}
+
+/** The error that makes LangGraph stop the task, and show the item. */
+export async function interruptFor(
+  cf: Counterfoil,
+  task: Task,
+  error: ReplayUnsafeError,
+  hint: string | null,
+): Promise<unknown> {
+  const item = await cf.inbox.get(error.itemId ?? '')
+  const left = unused(task.scratchpad)
+  if (left !== undefined) {
+    const example = `{ itemId: '${item.itemId}', outcome: '${item.outcomes[0]}', by, reason }`
+    throw invalid(
+      `the graph was resumed with ${shown(left)}, and waits for ${item.title}: resume it with ` +
+        `new Command({ resume: ${example} }), its outcome one of ${item.outcomes.join(', ')}; if ` +
+        'several interrupts wait, by their ids: { resume: { [interrupt.id]: … } }',
+    )
+  }
+  const { itemId, title, outcomes, version, body } = item
+  const reason = item.reason ?? item.kind
+  const tool = body.subject?.tool ?? error.call.tool
+  const value: Asked = { itemId, title, reason, tool, input: body.input, outcomes, version }
+  return thrownBy(task, { counterfoil: hint === null ? value : { ...value, hint } })
+}
+
+/** Something the task was resumed with that nobody has asked for. */
+function unused({ resume, nullResume, interruptCounter }: Scratchpad): unknown {
+  if (resume.length > interruptCounter + 1) return resume.at(-1)
+  // LangGraph keeps the last answer beside those that were given out.
+  const used = resume.some((value) => shown(value) === shown(nullResume))
+  return used ? undefined : nullResume
+}
+
+/** As interrupt() makes it, without its turn among the interrupts of the task. */
+function thrownBy({ config }: Task, value: unknown): unknown {
+  const nobody = { interruptCounter: -1, resume: [] }
+  const configurable = { ...config.configurable, __pregel_scratchpad: nobody }
+  try {
+    const context = AsyncLocalStorageProviderSingleton
+    return context.runWithConfig({ ...config, configurable }, () => interrupt(value))
+  } catch (error) {
+    return error
+  }
+}
+
+/**
+ * An error that stops the run. LangGraph's tool nodes tell the model of every error but an
+ * interrupt; so this passes for one until LangGraph wants to write it down.
+ */
+export function loud(error: unknown): Error {
+  const passing = new GraphBubbleUp(error instanceof Error ? error.message : String(error))
+  const interrupts = {
+    get: () => {
+      throw error
+    },
+  }
+  passing.cause = error
+  return Object.defineProperties(passing, { name: { value: 'GraphInterrupt' }, interrupts })
+}
+
+function shown(value: unknown): string {
+  try {
+    return canonical(value ?? null).slice(0, 200)
+  } catch {
+    return `a ${typeof value}`
+  }
+}
+
+function invalid(why: string): CounterfoilError {
+  return new CounterfoilError('GUARD_ANSWER_INVALID', `${why}. Nothing was decided, or sent`)
+}

@@ -1,0 +1,258 @@
+// One guarded call: through a scope of ours, inside a task of LangGraph's. Whatever stops it without
+// an answer stops the run as well; a model is only told what became of a call.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { RunnableConfig } from '@langchain/core/runnables'
+import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
+import {
+  type CallInfo,
+  type Counterfoil,
+  isCounterfoilError,
+  type ReplayUnsafeError,
+  type Tool,
+  WithdrawnError,
+} from '../../index.ts'
+import { canonical, sha256 } from '../../model/canonical.ts'
+import { isRecordedKey, makeTool } from '../../model/tool.ts'
+import { type Anchor, anchorOf, noSaver } from './anchor.ts'
+import { interruptFor, loud, takeAnswers } from './answer.ts'
+import { deskOf, type Made, type Seat } from './desk.ts'
+import type { GuardRules } from './rules.ts'
+import { CounterfoilSaver } from './saver.ts'
+import { isBubble, type Task, taskOf } from './task.ts'
+import { fromPlain, readdressed, toPlain } from './values.ts'
+
+/** No limit of ours: a pure call may be an agent of its own, and LangGraph has timeouts. */
+const noTimeoutMs = 2 ** 31 - 1
+
+/** What `callInfo()` gives inside the function of a guarded tool, node or task. */
+export interface GuardedCallInfo extends Omit<CallInfo, 'defer'> {
+  /** The model's id of the call, if it has one. */
+  readonly callId: string | null
+}
+
+/** What `onCall` is told of every call that was answered. */
+export interface AnsweredCall {
+  readonly tool: string
+  readonly callId: string | null
+  readonly input: unknown
+  readonly result: unknown
+  /** From the ledger, or by an identical call of the same reply: nothing was sent for it now. */
+  readonly replayed: boolean
+}
+
+export interface HostCall {
+  readonly cf: Counterfoil
+  readonly name: string
+  readonly rules: GuardRules
+  readonly config: RunnableConfig | undefined
+  readonly callId: string | null
+  readonly input: unknown
+  /** All that its task does. */
+  readonly isTask: boolean
+  readonly run: (how: How) => unknown
+  readonly onCall: ((call: AnsweredCall) => void) | undefined
+}
+
+export interface How {
+  /** What a person has put in the place of the input. */
+  readonly edited: { readonly value: unknown } | null
+  /** Aborted by LangGraph, or by the time limit of the call. */
+  readonly signal: AbortSignal
+  /** The place of the call in the model's reply. */
+  readonly index: number
+}
+
+const infos = new AsyncLocalStorage<GuardedCallInfo>()
+
+/** About the guarded call whose function runs: its idempotency key, its attempt, its signal. */
+export function callInfo(): GuardedCallInfo | undefined {
+  return infos.getStore()
+}
+
+export async function guardedCall(call: HostCall): Promise<unknown> {
+  const task = taskOf(call.config)
+  if (task === null) throw noSaver()
+  const own = new Own(call, task)
+  try {
+    return await own.make()
+  } catch (error) {
+    throw own.isHosts(error) ? error : loud(error)
+  }
+}
+
+class Own {
+  private readonly call: HostCall
+  private readonly task: Task
+  private readonly inHost = AsyncLocalStorage.snapshot()
+  /** What the function has thrown itself, for LangGraph. */
+  private thrown: { readonly error: unknown } | null = null
+  private raw: { readonly value: unknown } | null = null
+  private hint: string | null = null
+
+  constructor(call: HostCall, task: Task) {
+    this.call = call
+    this.task = task
+  }
+
+  async make(): Promise<unknown> {
+    const { call, task } = this
+    const { cf, name, callId, rules } = call
+    const saver = saverOf(cf, task)
+    await takeAnswers(cf, task)
+    const { serde } = saver
+    const input = await toPlain(serde, call.input)
+    const isPure = rules.replayClass === 'pure'
+    const collapses = rules.replayClass === 'unsafe_on_replay' && rules.allowIdentical !== true
+    const { isTask } = call
+    const called = { tool: name, callId, input, collapses, isPure, isTask }
+    const anchor = await anchorOf(saver, task, called)
+    if (task.config.signal?.aborted) throw this.hosts(task.config.signal.reason)
+    const counts = isPure || rules.allowIdentical === true
+    const id = anchor.callId ?? (counts ? null : sha256(canonical([name, input ?? null])))
+    const made = await this.through(anchor, id, input, serde)
+    const mine = callId !== null && anchor.callId !== null && callId !== anchor.callId
+    const plain = mine ? readdressed(made.plain, anchor.callId, callId) : made.plain
+    const result = await fromPlain(serde, plain)
+    call.onCall?.({ tool: name, callId, input, result, replayed: made.replayed || mine })
+    return result
+  }
+
+  /** Errors that are LangGraph's business: its own, the tool's, and how a call has ended. */
+  isHosts(error: unknown): boolean {
+    if (this.thrown?.error === error || isBubble(error)) return true
+    return isCounterfoilError(error, 'CALL_FAILED') || isCounterfoilError(error, 'OUTCOME_UNKNOWN')
+  }
+
+  private hosts(error: unknown): unknown {
+    this.thrown = { error }
+    return error
+  }
+
+  private async through(
+    anchor: Anchor,
+    callId: string | null,
+    input: unknown,
+    serde: SerializerProtocol,
+  ): Promise<Made> {
+    const { call, task } = this
+    const desk = deskOf(call.cf)
+    const seat: Seat = desk.join(task, anchor)
+    const tool = this.tool(anchor, input, serde)
+    const { standsFor } = anchor
+    const options = { ...(callId === null ? {} : { callId }), standsFor }
+    try {
+      const name = callId === null ? null : `${call.name}/${callId}`
+      return await seat.call(name, (scope) => scope.call(tool, input, options))
+    } catch (error) {
+      if (isCounterfoilError(error, 'REPLAY_UNSAFE')) {
+        throw await interruptFor(call.cf, task, error as ReplayUnsafeError, this.hint)
+      }
+      // What was withdrawn has a record to come back to, and what failed otherwise is over.
+      const ended = this.isHosts(error) && this.thrown === null
+      if (!ended && call.rules.replayClass !== 'pure') desk.end(seat)
+      throw error
+    } finally {
+      await desk.leave(seat)
+    }
+  }
+
+  /** The call as the engine knows it: what it does is to run the host's function. */
+  private tool(anchor: Anchor, input: unknown, serde: SerializerProtocol): Tool {
+    const { rules, name } = this.call
+    const { interrupts: _, allowIdentical: __, ...spec } = rules
+    const { probe, externalId, usage, idempotencyKey } = spec
+    const seen = (plain: unknown) => (this.raw ? this.raw.value : plain)
+    return makeTool(name, {
+      ...spec,
+      ...(rules.replayClass === 'pure' ? { timeoutMs: noTimeoutMs } : {}),
+      run: (given: unknown, info: CallInfo) => this.run(given, info, anchor, input, serde),
+      ...(externalId && { externalId: (plain: unknown) => externalId(seen(plain)) }),
+      ...(usage && { usage: (plain: unknown) => usage(seen(plain)) }),
+      ...(idempotencyKey && { idempotencyKey: keyOf(idempotencyKey) }),
+      ...(probe && {
+        probe: async (given: unknown, info: CallInfo) => {
+          const said = await probe(given, info)
+          if (said.landed !== 'yes') return said
+          this.raw = { value: said.result }
+          return { ...said, result: await toPlain(serde, said.result) }
+        },
+      }),
+    })
+  }
+
+  private async run(
+    given: unknown,
+    info: CallInfo,
+    { index }: Anchor,
+    input: unknown,
+    serde: SerializerProtocol,
+  ): Promise<unknown> {
+    const { call, task } = this
+    const same = canonical(given ?? null) === canonical(input ?? null)
+    try {
+      const edited = same ? null : { value: await fromPlain(serde, given) }
+      const signals = [task.config.signal, info.abortSignal].filter((each) => each !== undefined)
+      const how = { edited, index, signal: AbortSignal.any(signals) }
+      const shown = infoFor(info, call.callId)
+      const value = await this.within(
+        this.inHost(async () => infos.run(shown, async () => call.run(how))),
+      )
+      this.raw = { value }
+      return await toPlain(serde, value)
+    } catch (error) {
+      throw this.ended(error)
+    }
+  }
+
+  /** How a function that has thrown has ended, in the engine's terms. */
+  private ended(error: unknown): unknown {
+    const { rules, name } = this.call
+    // Nothing is lost by making it again; so a retry policy of LangGraph's can.
+    if (rules.replayClass === 'pure') return new WithdrawnError(this.hosts(error), 'unknown')
+    if (!isBubble(error)) return error
+    if (rules.replayClass === 'idempotent_with_key') {
+      return new WithdrawnError(this.hosts(error), 'unknown')
+    }
+    if (rules.interrupts === true) return new WithdrawnError(this.hosts(error), 'no')
+    this.hint =
+      `${name} has called interrupt(), and nobody knows whether it had sent anything before. If ` +
+      `it never has, declare ${name}: { replayClass: 'unsafe_on_replay', interrupts: true }`
+    return new Error(this.hint, { cause: error })
+  }
+
+  /** The time limit of a pure call, which the engine would record as its end. */
+  private async within(work: Promise<unknown>): Promise<unknown> {
+    const { rules, cf, name } = this.call
+    const { timeoutMs } = rules
+    if (rules.replayClass !== 'pure' || timeoutMs === undefined) return work
+    let cancel = () => {}
+    const late = new Promise<never>((_, reject) => {
+      const message = `${name} did not answer within ${timeoutMs} ms`
+      const error = Object.assign(new Error(message), { name: 'TimeoutError' })
+      cancel = cf.store.clock.after(timeoutMs, () => reject(error))
+    })
+    return Promise.race([work, late]).finally(() => cancel())
+  }
+}
+
+function saverOf(cf: Counterfoil, { checkpointer, threadId }: Task): CounterfoilSaver {
+  const usable = checkpointer instanceof CounterfoilSaver && checkpointer.cf === cf
+  if (!usable || threadId === '') throw noSaver()
+  return checkpointer
+}
+
+function keyOf(key: NonNullable<GuardRules['idempotencyKey']>): typeof key {
+  // A recorded key is a mark, not a function that is called.
+  return isRecordedKey(key) ? key : (input, info) => key(input, info)
+}
+
+function infoFor(info: CallInfo, callId: string | null): GuardedCallInfo {
+  const { runId, node, tool, attempt, attemptId, idempotencyKey } = info
+  return {
+    ...{ runId, node, tool, attempt, attemptId, idempotencyKey, callId },
+    get abortSignal() {
+      return info.abortSignal
+    },
+    heartbeat: (details) => info.heartbeat(details),
+  }
+}

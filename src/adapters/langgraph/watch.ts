@@ -1,0 +1,195 @@
+// Threads that wait for a person go on by themselves when the person has decided in our inbox: by the
+// command line, the console or the API, whichever process that was in.
+import { Command } from '@langchain/langgraph'
+import { type Counterfoil, CounterfoilError, isCounterfoilError } from '../../index.ts'
+import { scopeGraph } from '../../model/scope.ts'
+import { isRecord } from '../../model/state.ts'
+import type { Asked } from './answer.ts'
+import { deskOf } from './desk.ts'
+
+const pollMs = 500
+/** Between a command's decision and its hold on the thread. */
+const graceMs = 1_000
+const countMax = 100
+
+/** A compiled graph, an agent or an entrypoint, as far as it is used here. */
+export interface WatchedGraph {
+  getState(config: never): Promise<unknown>
+  invoke(input: never, config?: never): Promise<unknown>
+}
+
+export interface WatchOptions {
+  /** How often it looks. */
+  pollMs?: number
+  /** What its invocations have besides the thread: context, callbacks, a limit of steps. */
+  config?: { readonly configurable?: Readonly<Record<string, unknown>> } & object
+  /** Only threads of which this is true; all that wait in this graph, unless given. */
+  threads?: (threadId: string) => boolean
+  /** Told what a thread came to that went on. */
+  onResult?: (threadId: string, result: unknown) => void
+  /** Told what went wrong; it looks again all the same. */
+  onError?: (error: unknown, threadId: string | null) => void
+}
+
+export interface Watch {
+  /** Looks no more, and waits for what it has under way. */
+  stop(): Promise<void>
+}
+
+/** Continues threads of the graph whose items have been decided, until it is stopped. */
+export function watch(cf: Counterfoil, graph: WatchedGraph, options: WatchOptions = {}): Watch {
+  const every = options.pollMs ?? pollMs
+  if (!(every > 0)) {
+    throw new CounterfoilError('GUARD_INVALID', 'watch(): `pollMs` must be milliseconds above 0')
+  }
+  const watcher = new Watcher(cf, graph, options)
+  let stopped = false
+  let wake = () => {}
+  const loop = async () => {
+    while (!stopped) {
+      await watcher.look()
+      if (stopped) return
+      await new Promise<void>((resolve) => {
+        const cancel = cf.store.clock.after(every, resolve)
+        wake = () => {
+          cancel()
+          resolve()
+        }
+      })
+    }
+  }
+  const over = loop()
+  return {
+    stop: async () => {
+      stopped = true
+      wake()
+      await over
+    },
+  }
+}
+
+interface Interrupted {
+  readonly id?: string
+  readonly value?: unknown
+}
+
+interface State {
+  readonly next?: readonly string[]
+  readonly tasks?: readonly { readonly interrupts?: readonly Interrupted[] }[]
+}
+
+class Watcher {
+  private readonly cf: Counterfoil
+  private readonly graph: WatchedGraph
+  private readonly options: WatchOptions
+  /** Open items that were seen, with their threads. */
+  private open = new Map<string, string>()
+  /** Threads to look at: whether an item of theirs was seen to be decided. */
+  private readonly todo = new Map<string, boolean>()
+
+  constructor(cf: Counterfoil, graph: WatchedGraph, options: WatchOptions) {
+    this.cf = cf
+    this.graph = graph
+    this.options = options
+  }
+
+  async look(): Promise<void> {
+    const { onError, threads = () => true } = this.options
+    try {
+      await this.find()
+    } catch (error) {
+      onError?.(error, null)
+    }
+    for (const [threadId, seen] of [...this.todo]) {
+      try {
+        const done = !threads(threadId) || (await this.proceed(threadId, seen))
+        if (done) this.todo.delete(threadId)
+      } catch (error) {
+        this.todo.delete(threadId)
+        onError?.(error, threadId)
+      }
+    }
+  }
+
+  /** Threads of which an item was decided since the last look, or that wait for their host. */
+  private async find(): Promise<void> {
+    const { inbox, store, threads } = this.cf
+    const open = new Map<string, string>()
+    for await (const { itemId, runId } of pages((page) => inbox.list(page))) open.set(itemId, runId)
+    const { namespace } = threads
+    const ready = { namespace, graph: scopeGraph.name, state: 'pending' } as const
+    for await (const { runId } of pages((page) => store.listRuns({ ...ready, ...page }))) {
+      this.todo.set(runId, this.todo.get(runId) ?? false)
+    }
+    for (const [itemId, runId] of this.open) if (!open.has(itemId)) this.todo.set(runId, true)
+    this.open = open
+  }
+
+  /** False if it has to be looked at again. */
+  private async proceed(threadId: string, seen: boolean): Promise<boolean> {
+    const { config = {}, onResult } = this.options
+    const configurable = { ...config.configurable, thread_id: threadId }
+    const of = { ...config, configurable } as never
+    const { next = [], tasks = [] } = (await this.graph.getState(of)) as State
+    const interrupts = tasks.flatMap((each) => each.interrupts ?? [])
+    const resume = await this.answersTo(interrupts)
+    // No interrupt is stored if the process died before LangGraph had written it.
+    const died = seen && interrupts.length === 0 && next.length > 0
+    if (resume === null && !died) return true
+    if (!(await this.isFree(threadId))) return false
+    const input = resume === null ? null : new Command({ resume })
+    onResult?.(threadId, await this.graph.invoke(input as never, of))
+    return true
+  }
+
+  /**
+   * LangGraph lets two invocations of a thread run side by side. Whoever has decided by a command
+   * is at work on it: they are given a moment, and then as long as they hold it.
+   */
+  private async isFree(threadId: string): Promise<boolean> {
+    const { cf } = this
+    const { items } = await cf.inbox.list({ runId: threadId, state: 'decided', newestFirst: true })
+    const latest = Math.max(0, ...items.map(({ closedAt }) => closedAt ?? 0))
+    if (cf.store.clock.now() < latest + graceMs || deskOf(cf).isBusy(threadId)) return false
+    try {
+      const place = { nodeId: 'watch', checkpointId: 'watch' }
+      await (await cf.scope({ workflowId: threadId, ...place })).close()
+      return true
+    } catch (error) {
+      if (isCounterfoilError(error, 'SCOPE_HELD')) return false
+      throw error
+    }
+  }
+
+  /** By the ids of the interrupts: an interrupt of the user's gets none of them. */
+  private async answersTo(interrupts: readonly Interrupted[]) {
+    const answers: Record<string, { itemId: string }> = {}
+    for (const { id, value } of interrupts) {
+      const asked = askedBy(value)
+      if (id === undefined || asked === null) continue
+      const { state } = await this.cf.inbox.get(asked.itemId)
+      if (state !== 'open') answers[id] = { itemId: asked.itemId }
+    }
+    return Object.keys(answers).length > 0 ? answers : null
+  }
+}
+
+function askedBy(value: unknown): Asked | null {
+  if (!isRecord(value) || !isRecord(value['counterfoil'])) return null
+  return value['counterfoil'] as unknown as Asked
+}
+
+interface PageOf<T> {
+  readonly items: readonly T[]
+  readonly next: string | null
+}
+
+async function* pages<T>(
+  list: (page: { countMax: number; cursor?: string }) => Promise<PageOf<T>>,
+): AsyncGenerator<T> {
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: PageOf<T> = await list({ countMax, ...(cursor ? { cursor } : {}) })
+    yield* page.items
+    cursor = page.next
+  }
+}

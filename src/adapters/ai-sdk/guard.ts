@@ -31,18 +31,19 @@ type Tools = Readonly<Record<string, object>>
 
 type Told<T> = [T] extends [never] ? unknown : T
 // A tool's type is a union of one with `execute` and one without.
-type Taken<T> = T extends { execute: (input: infer In, options: never) => unknown } ? In : never
-type Given<T> = T extends { execute: (input: never, options: never) => infer Out } ? Out : never
+type Execute<T> = T extends { execute?: infer F } ? Exclude<F, undefined> : never
+type TakenBy<F> = F extends (input: infer In, options: never) => unknown ? In : never
+type GivenBy<F> = F extends (input: never, options: never) => infer Out ? Settled<Out> : never
 type Settled<Out> = Out extends AsyncIterable<infer Each> ? Each : Awaited<Out>
+type In<T> = Told<TakenBy<Execute<T>>>
+type Out<T> = Told<GivenBy<Execute<T>>>
 
 export interface AgentSpec<M extends ModelLike, T extends Tools> {
   model: M
   tools?: T
   /** What a second call of each tool would do. */
   classes?: {
-    readonly [K in keyof T]?:
-      | ToolClass<Told<Taken<T[K]>>, Told<Settled<Given<T[K]>>>>
-      | ProviderToolClass
+    readonly [K in keyof T]?: ToolClass<In<T[K]>, Out<T[K]>> | ProviderToolClass
   }
   /** What the model's calls are called in the ledger: `model`, unless another agent has that. */
   name?: string

@@ -58,7 +58,7 @@ function install(): string {
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
   mkdirSync(join(dir, 'node_modules'))
   symlinkSync(root, join(dir, 'node_modules/counterfoil'))
-  for (const name of ['zod', 'better-sqlite3']) {
+  for (const name of ['zod', 'better-sqlite3', 'ai']) {
     symlinkSync(join(root, 'node_modules', name), join(dir, 'node_modules', name))
   }
   return dir
@@ -86,8 +86,14 @@ test('D4 C7 C10 the program of docs/guides/operating.md prints what is shown', (
 test('C2 the program of docs/guides/scopes.md prints what is shown', () => expectRuns('scopes.mjs'))
 test('O3 D11 the drill of docs/recovery.md prints what is shown', () => expectRuns('recovery.mjs'))
 
+test('K2 the program of docs/guides/ai-sdk.md prints what is shown', () => expectRuns('ai-sdk.mjs'))
+test('K2 the workflow of docs/guides/ai-sdk.md prints what is shown', () =>
+  expectRuns('ai-sdk-workflow.mjs'))
+
 test('O3 every whole program in the documents is run here', () => {
   const run = [
+    'ai-sdk-workflow',
+    'ai-sdk',
     'approvals',
     'gate',
     'graphs',

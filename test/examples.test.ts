@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { picture } from '../scripts/picture.mjs'
 import { open } from '../src/index.ts'
 import { describePostgres, dropSchema, key, postgresUrl } from './postgres/bench.ts'
 
@@ -158,6 +159,21 @@ describe('the outreach', () => {
     expect(out).toContain('end: run acme-1 failed: rejected three times: no')
     expect(existsSync(join(dir, 'order-acme-1.json'))).toBe(false)
   })
+})
+
+test('N6 the plug is pulled: LangGraph orders twice, guarded once; the picture shows it', async () => {
+  const file = join(folder(), 'figures.json')
+  await promisify(execFile)(process.execPath, [example('pull-the-plug.mjs'), file])
+  const figures = JSON.parse(readFileSync(file, 'utf8'))
+  const { plain, guarded } = figures
+  expect([plain.signal, guarded.signal]).toEqual(['SIGKILL', 'SIGKILL'])
+  expect(plain.orders.map((order: { usd: number }) => order.usd)).toEqual([84_000, 84_000])
+  expect(plain.doubts).toEqual([])
+  expect(guarded.orders).toMatchObject([{ order: 'PO-1', usd: 84_000 }])
+  expect(guarded.doubts).toMatchObject([{ title: 'place_order: did it happen?' }])
+  expect(guarded.said).toBe('Ordered: PO-1.')
+  const drawn = readFileSync(join(root, 'docs/images/pull-the-plug.svg'), 'utf8')
+  expect(picture(figures)).toBe(drawn)
 })
 
 test('N3 the trip is killed at step 4 and charges once; a restart charges twice', async () => {

@@ -15,6 +15,7 @@ const statuses: Readonly<Record<number, readonly string[]>> = {
     ...['ITEM_CHANGED', 'ITEM_CLOSED', 'DECISION_TOO_EARLY', 'TRANSITION_ILLEGAL'],
     ...['SIGNAL_EXISTS', 'PIN_REFUSED', 'WORKER_ALIVE', 'SCOPE_HELD', 'STORE_MOVED'],
     ...['CHECKPOINT_DAMAGED', 'IDEMPOTENCY_IN_FLIGHT', 'ROW_IMMUTABLE', 'GRAPH_CHANGED'],
+    'DEMO_PLUG',
   ],
   413: ['BODY_TOO_LARGE'],
   414: ['URL_TOO_LONG'],

@@ -10,6 +10,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { Since, Time } from '../ui/time.tsx'
 import type { Item, Page } from '../wire.ts'
 import { plural } from '../words.ts'
+import { type Plug, PullThePlug } from './plug.tsx'
 
 interface Demo {
   readonly worker: {
@@ -22,6 +23,7 @@ interface Demo {
   readonly kill_count: number
   readonly effects: readonly Effect[]
   readonly total: { readonly effects: number; readonly twice: number }
+  readonly plug: Plug
 }
 
 interface Kill {
@@ -83,6 +85,7 @@ function Known({ demo, reload }: { demo: Demo; reload: () => void }) {
           id={(row) => `${row.agent}/${row.service}`}
         />
       </Section>
+      <PullThePlug plug={demo.plug} reload={reload} />
       {demo.kills.length === 0 ? null : (
         <Section title="Kills">
           <Table label="Kills" columns={killColumns} rows={demo.kills} id={(row) => row.at} />

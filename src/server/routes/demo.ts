@@ -6,6 +6,8 @@ import { type Route, route } from '../route.ts'
 export interface DemoDesk {
   status(): unknown
   kill(when: 'now' | 'next_effect' | 'next_mail'): Promise<void>
+  /** One LangGraph agent twice, plain and guarded, each killed after its order was taken. */
+  pullThePlug(): Promise<void>
 }
 
 const tag = 'demo'
@@ -30,6 +32,15 @@ export function demoRoutes(demo: DemoDesk): Route[] {
       body: z.strictObject({ when: z.enum(['now', 'next_effect', 'next_mail']) }),
       handler: async ({ body }) => {
         await demo.kill(body.when)
+        return { json: demo.status() }
+      },
+    }),
+    route({
+      ...{ method: 'POST', path: '/v1/demo/plug', role: 'admin', tag, global: true, answer },
+      summary: 'Starts one LangGraph agent twice, plain and guarded, and kills both (SIGKILL).',
+      status: 202,
+      handler: async () => {
+        await demo.pullThePlug()
         return { json: demo.status() }
       },
     }),

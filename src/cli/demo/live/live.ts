@@ -8,6 +8,7 @@ import { readEffects, storeOf } from '../world.ts'
 import { loadAgents } from './agents.ts'
 import { EffectCount } from './count.ts'
 import { Driver } from './driver.ts'
+import { Plug } from './plug.ts'
 import { type Kill, type KillMoment, Supervisor } from './supervisor.ts'
 
 const killsShown = 20
@@ -18,6 +19,7 @@ export class Live {
   private readonly supervisor: Supervisor
   private readonly driver: Driver
   private readonly count: EffectCount
+  private readonly plug: Plug
 
   private constructor(parts: {
     cf: Live['cf']
@@ -25,12 +27,14 @@ export class Live {
     supervisor: Supervisor
     driver: Driver
     count: EffectCount
+    plug: Plug
   }) {
     this.cf = parts.cf
     this.children = parts.children
     this.supervisor = parts.supervisor
     this.driver = parts.driver
     this.count = parts.count
+    this.plug = parts.plug
   }
 
   static async begin(folder: string, onError: (error: unknown) => void): Promise<Live> {
@@ -50,11 +54,15 @@ export class Live {
     await supervisor.ready()
     const driver = new Driver(cf, agents, onError)
     driver.start()
-    return new Live({ cf, children, supervisor, driver, count })
+    return new Live({ cf, children, supervisor, driver, count, plug: new Plug(folder) })
   }
 
   kill(when: KillMoment): Promise<void> {
     return this.supervisor.kill(when)
+  }
+
+  pullThePlug(): Promise<void> {
+    return this.plug.pull()
   }
 
   status() {
@@ -72,11 +80,13 @@ export class Live {
       kill_count: kills.length,
       effects,
       total: { effects: sum('effects'), twice: sum('twice') },
+      plug: this.plug.status(),
     }
   }
 
   async stop(): Promise<void> {
     this.supervisor.stop()
+    this.plug.stop()
     await this.driver.stop()
     await this.children.endAll()
     await this.cf.close()

@@ -58,7 +58,7 @@ function install(): string {
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
   mkdirSync(join(dir, 'node_modules'))
   symlinkSync(root, join(dir, 'node_modules/counterfoil'))
-  for (const name of ['zod', 'better-sqlite3', 'ai']) {
+  for (const name of ['zod', 'better-sqlite3', 'ai', '@langchain']) {
     symlinkSync(join(root, 'node_modules', name), join(dir, 'node_modules', name))
   }
   return dir
@@ -84,6 +84,8 @@ test('E6 the policy of docs/guides/approvals.md prints what is shown', () => exp
 test('D4 C7 C10 the program of docs/guides/operating.md prints what is shown', () =>
   expectRuns('operating.mjs'))
 test('C2 the program of docs/guides/scopes.md prints what is shown', () => expectRuns('scopes.mjs'))
+test('K1 the program of docs/guides/langgraph.md prints what is shown', () =>
+  expectRuns('langgraph.mjs'))
 test('O3 D11 the drill of docs/recovery.md prints what is shown', () => expectRuns('recovery.mjs'))
 
 test('K2 the program of docs/guides/ai-sdk.md prints what is shown', () => expectRuns('ai-sdk.mjs'))
@@ -97,6 +99,7 @@ test('O3 every whole program in the documents is run here', () => {
     'approvals',
     'gate',
     'graphs',
+    'langgraph',
     'operating',
     'recovery',
     'releases',

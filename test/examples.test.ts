@@ -161,7 +161,7 @@ describe('the outreach', () => {
   })
 })
 
-test('N6 the plug is pulled: LangGraph orders twice, guarded once; the picture shows it', async () => {
+test('N6 pull the plug: LangGraph orders twice, guarded once, as in the picture', async () => {
   const file = join(folder(), 'figures.json')
   await promisify(execFile)(process.execPath, [example('pull-the-plug.mjs'), file])
   const figures = JSON.parse(readFileSync(file, 'utf8'))

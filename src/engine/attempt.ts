@@ -63,6 +63,7 @@ export class LiveCall implements CallInfo {
   readonly attempt: number
   readonly attemptId: string
   readonly idempotencyKey: string | null
+  readonly live: unknown
   deferred = false
   /** Told of every heartbeat, with its details as JSON. */
   onBeat: (json: string) => void = () => {}
@@ -79,6 +80,7 @@ export class LiveCall implements CallInfo {
     this.attempt = of.attempt
     this.attemptId = of.attemptId
     this.idempotencyKey = of.idempotencyKey
+    this.live = of.live
   }
 
   get abortSignal(): AbortSignal {

@@ -27,6 +27,7 @@ export interface CallRisk {
   readonly confidence?: number
   /** Calls that a model asked for as well, word for word, and that this one answers too. */
   readonly standsFor?: readonly string[]
+  readonly live?: unknown
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }

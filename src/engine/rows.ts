@@ -111,6 +111,7 @@ export function liveCall(
     attempt,
     attemptId: id,
     idempotencyKey: record?.idempotencyKey ?? null,
+    live: call.risk.live,
   }
   return new LiveCall(of, token)
 }

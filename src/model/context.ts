@@ -75,6 +75,8 @@ export interface CallOptions {
   amount?: number
   /** Ids of calls that a model asked for word for word like this one, which answers them too. */
   standsFor?: readonly string[]
+  /** For the tool's function, as `call.live`: a signal, a listener. Nothing of it is recorded. */
+  live?: unknown
 }
 
 /** A signal as the node sees it. */

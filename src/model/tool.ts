@@ -43,6 +43,8 @@ export interface CallInfo {
   readonly attemptId: string
   readonly idempotencyKey: string | null
   readonly abortSignal: AbortSignal
+  /** What the caller gave along (`live`), as it is; nothing of it is recorded. */
+  readonly live?: unknown
   /**
    * For a tool with `callbackMs`: the token that its upstream calls back with. What `run` returns
    * does not count from here on; the call ends by `cf.callbacks.settle(token, result)`.

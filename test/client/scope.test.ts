@@ -339,3 +339,23 @@ test('D2 what a scope has recorded is signed by its holder, and verifies', async
   expect(findings).toEqual([])
   expect(counts).toMatchObject({ runs: 1, calls: 6, attempts: 4 })
 })
+
+test('K2 what the host gives along reaches the tool as it is, and no record', async () => {
+  const cf = await opens(file())
+  const seen: unknown[] = []
+  const look = tool({
+    name: 'look',
+    replayClass: 'unsafe_on_replay',
+    input: z.string(),
+    run: (_, call) => void seen.push(call.live),
+  })
+  const live = { listen: () => 'not plain data' }
+  for (let i = 0; i < 2; i++) {
+    await within(cf, async (scope) => {
+      await scope.call(look, 'x', { live })
+      await scope.call(look, 'y')
+    })
+  }
+  expect(seen).toEqual([live, undefined])
+  expect(seen[0]).toBe(live)
+})

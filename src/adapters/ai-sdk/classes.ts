@@ -12,8 +12,7 @@ import {
   type Tool,
 } from '../../model/tool.ts'
 import { fromPlain, toPlain } from './codec.ts'
-import type { Lives } from './lives.ts'
-import { type AiTool, type Executing, runOf } from './tools.ts'
+import { type AiTool, runOf } from './tools.ts'
 
 /** What is said of a tool: as in `tool({ … })`, without what the AI SDK's tool says itself. */
 export type ToolClass<In = unknown, Out = unknown> = ClassRules<In, Out> &
@@ -91,7 +90,6 @@ export function ledgerTool(
   name: string,
   ai: AiTool,
   { allowIdentical: _, ...spec }: AnyClass,
-  lives: Lives<Executing>,
 ): Tool {
   const of = (key: 'externalId' | 'usage') => {
     const told = spec[key]
@@ -120,7 +118,7 @@ export function ledgerTool(
     ...about('amount'),
   }
   const input = anyInput(ai.inputSchema)
-  const run = runOf(ai, lives)
+  const run = runOf(ai)
   return makeTool(checkName('tool', name), { ...spec, ...told, ...asked, input, run })
 }
 

@@ -3,7 +3,7 @@
 import type { Context, Counterfoil, Tool } from '../../index.ts'
 import { isCounterfoilError } from '../../model/errors.ts'
 import { checkName } from '../../model/name.ts'
-import { makeTool } from '../../model/tool.ts'
+import { type CallInfo, makeTool } from '../../model/tool.ts'
 import {
   agentInvalid,
   anyInput,
@@ -15,10 +15,9 @@ import {
   type ToolClass,
 } from './classes.ts'
 import { nodeHost, scopeHost } from './host.ts'
-import { Lives } from './lives.ts'
 import { type Asking, type ModelLike, type ModelRules, recordModel } from './model.ts'
 import { envelopeSchema, usageOf } from './reply.ts'
-import { type AiTool, type Executing, guardTool, type ToolReport, type ToolRules } from './tools.ts'
+import { type AiTool, guardTool, type ToolReport, type ToolRules } from './tools.ts'
 import { Turn } from './turn.ts'
 
 /** Models think for minutes; the default of a tool would cut them off. */
@@ -83,7 +82,7 @@ export interface GuardedAgent<M extends ModelLike, T extends Tools> {
   /** For `tools` of the graph or workflow whose nodes the agent runs in. */
   readonly declared: readonly Tool[]
   /** In a node: `const { model, tools } = agent.at(ctx)`. A doubt parks the run, as any other. */
-  at(ctx: Pick<Context, 'runId' | 'node' | 'call'>): Bound<M, T>
+  at(ctx: Pick<Context, 'call'>): Bound<M, T>
   /**
    * In any process. Rejects with a ReplayUnsafeError where a person has to decide; after that the
    * same ids again read back what was done, and go on.
@@ -105,14 +104,13 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
     throw agentInvalid(`a tool is called ${name}, as the model: give the model another \`name\``)
   }
   checkClasses(given, classes)
-  const lives = new Lives<Executing>()
   const rules = Object.entries(given)
     .filter(([, ai]) => executes(ai))
     .map(([key, ai]): ToolRules => {
       const said = classes[key] ?? { replayClass: undefined }
-      const tool = ledgerTool(key, ai, said, lives)
+      const tool = ledgerTool(key, ai, said)
       const collapses = tool.replayClass === 'unsafe_on_replay' && said.allowIdentical !== true
-      return { name: key, ai, tool, lives, collapses, onCall }
+      return { name: key, ai, tool, collapses, onCall }
     })
   const asked = modelRules(name, modelClass(given, classes), spec, new Set(Object.keys(given)))
   const bind = (turn: Turn): Bound<M, T> => ({
@@ -165,7 +163,6 @@ function modelRules(
   spec: { modelTimeoutMs?: number },
   known: ReadonlySet<string>,
 ): ModelRules {
-  const lives = new Lives<Asking>()
   const tool = makeTool(checkName('tool', name), {
     replayClass,
     input: anyInput(null),
@@ -175,13 +172,12 @@ function modelRules(
     retry: { attemptMax: 1 },
     usage: usageOf,
     beat: 'reason',
-    run: (input: unknown, call: Parameters<typeof lives.use>[0] & { abortSignal: AbortSignal }) =>
-      lives.use(call, input, async (live) => {
-        if (live) return live.ask(call.abortSignal)
-        throw agentInvalid(`${name} is the model's own: an agent calls it, no node does`)
-      }),
+    run: async (_: unknown, { live, abortSignal }: CallInfo) => {
+      if (live) return (live as Asking).ask(abortSignal)
+      throw agentInvalid(`${name} is the model's own: an agent calls it, no node does`)
+    },
   })
-  return { tool, lives, known }
+  return { tool, known }
 }
 
 function checkModel<M extends ModelLike>(model: M): M {

@@ -5,11 +5,10 @@ import type { Tool } from '../../model/tool.ts'
 export interface HostCall {
   readonly callId?: string
   readonly standsFor?: readonly string[]
+  readonly live: unknown
 }
 
 export interface Host {
-  readonly runId: string
-  readonly node: string
   /**
    * The host comes back by itself after a failure: one that is on record does not bind it, as it
    * binds a node, whose code has seen it and may have acted on it.
@@ -19,22 +18,21 @@ export interface Host {
 }
 
 /** A node's calls are told apart by their order. */
-export function nodeHost(ctx: Pick<Context, 'runId' | 'node' | 'call'>): Host {
-  const { runId, node } = ctx
+export function nodeHost(ctx: Pick<Context, 'call'>): Host {
   const call = ctx.call as unknown as (
     tool: Tool,
     input: unknown,
     options: HostCall,
   ) => Call<unknown>
   return {
-    ...{ runId, node, standalone: false },
+    standalone: false,
     call: (tool, input, { callId: _, ...options }) => call(tool, input, options),
   }
 }
 
 export function scopeHost(scope: Scope): Host {
   return {
-    ...{ runId: scope.workflowId, node: scope.nodeId, standalone: true },
+    standalone: true,
     call: (tool, input, options) => scope.call(tool, input, options),
   }
 }

@@ -6,7 +6,6 @@ import { CounterfoilError } from '../../model/errors.ts'
 import type { Tool } from '../../model/tool.ts'
 import { toPlain } from './codec.ts'
 import { failureToRecord, failureToThrow } from './failure.ts'
-import type { Lives } from './lives.ts'
 import {
   type Envelope,
   envelopeOf,
@@ -52,7 +51,6 @@ export interface Asking {
 
 export interface ModelRules {
   readonly tool: Tool
-  readonly lives: Lives<Asking>
   /** Names of all tools that the guard knows. */
   readonly known: ReadonlySet<string>
 }
@@ -179,13 +177,7 @@ class Recorder {
           throw failureToRecord(error)
         }
       }
-      const { value, replayed, failed } = await turn.call(
-        rules.lives,
-        rules.tool,
-        input,
-        { ask },
-        {},
-      )
+      const { value, replayed, failed } = await turn.call(rules.tool, input, { live: { ask } })
       // A failure of an earlier process: it has come back to ask again.
       const past = replayed && turn.host.standalone
       if (failed) {

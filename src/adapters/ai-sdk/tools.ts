@@ -3,7 +3,6 @@ import { canonical } from '../../model/canonical.ts'
 import { RefusedError } from '../../model/errors.ts'
 import type { CallInfo, Tool } from '../../model/tool.ts'
 import { fromPlain, toPlain } from './codec.ts'
-import type { Lives } from './lives.ts'
 import type { Answered, Turn } from './turn.ts'
 
 /** What the AI SDK tells a tool's `execute` besides its input; only what is looked at here. */
@@ -46,7 +45,6 @@ export interface ToolRules {
   readonly name: string
   readonly ai: AiTool
   readonly tool: Tool
-  readonly lives: Lives<Executing>
   /** Identical calls of one reply are one call. */
   readonly collapses: boolean
   readonly onCall: (report: ToolReport) => void
@@ -63,22 +61,23 @@ export function callInfo(options: object): CallInfo | null {
 }
 
 /** The `run` of the ledger's tool: executes the AI SDK's. */
-export function runOf(ai: AiTool, lives: Lives<Executing>) {
-  return (input: unknown, call: CallInfo): Promise<unknown> =>
-    lives.use(call, input, async (live) => {
-      const given = await inputFor(ai, input, live)
-      const options = { toolCallId: call.attemptId, messages: [], ...live?.options }
-      const signal = live?.options.abortSignal
-      const abortSignal = signal ? AbortSignal.any([signal, call.abortSignal]) : call.abortSignal
-      const returned = ai.execute?.(given, { ...options, abortSignal, [infoKey]: call } as never)
-      if (!isAsyncIterable(returned)) return toPlain(await returned)
-      let last: unknown
-      for await (const value of returned) {
-        last = toPlain(value)
-        live?.listen(fromPlain(last))
-      }
-      return last
-    })
+export function runOf(ai: AiTool) {
+  return async (input: unknown, call: CallInfo): Promise<unknown> => {
+    // None if a node calls the tool by itself.
+    const live = (call.live ?? null) as Executing | null
+    const given = await inputFor(ai, input, live)
+    const options = { toolCallId: call.attemptId, messages: [], ...live?.options }
+    const signal = live?.options.abortSignal
+    const abortSignal = signal ? AbortSignal.any([signal, call.abortSignal]) : call.abortSignal
+    const returned = ai.execute?.(given, { ...options, abortSignal, [infoKey]: call } as never)
+    if (!isAsyncIterable(returned)) return toPlain(await returned)
+    let last: unknown
+    for await (const value of returned) {
+      last = toPlain(value)
+      live?.listen(fromPlain(last))
+    }
+    return last
+  }
 }
 
 /** What the AI SDK has made of the model's text; or what a person has put in its place. */
@@ -180,7 +179,7 @@ class Failed extends Error {
 
 async function send(
   turn: Turn,
-  { tool, lives }: ToolRules,
+  { tool }: ToolRules,
   live: Executing,
   group: { leader: string; ids: readonly string[] } | null,
 ): Promise<Answered> {
@@ -188,8 +187,8 @@ async function send(
   const callId = group?.leader ?? toolCallId
   const standsFor = group?.ids.slice(1) ?? []
   const input = toPlain(live.input) ?? null
-  const options = { callId, ...(standsFor.length > 0 ? { standsFor } : {}) }
-  const { value, replayed, failed } = await turn.call(lives, tool, input, live, options)
+  const options = { callId, live, ...(standsFor.length > 0 ? { standsFor } : {}) }
+  const { value, replayed, failed } = await turn.call(tool, input, options)
   if (failed) throw new Failed(value, replayed)
   return { value: fromPlain(value), replayed }
 }

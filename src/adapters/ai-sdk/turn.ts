@@ -6,7 +6,6 @@ import type { Call } from '../../index.ts'
 import type { Tool } from '../../model/tool.ts'
 import { isAnswer } from './failure.ts'
 import type { Host, HostCall } from './host.ts'
-import type { Lives } from './lives.ts'
 import { type Part, type ToolCall, type Twins, toolCallsOf, twinsIn } from './reply.ts'
 
 /** A tool call that was answered; `replayed` if nothing was sent for it now. */
@@ -40,16 +39,12 @@ export class Turn {
    * A call through the ledger. What is no answer to it stops the agent: the AI SDK hands errors of
    * tools to the model, which would act on them.
    */
-  async call<L>(
-    lives: Lives<L>,
+  async call(
     tool: Tool,
     input: unknown,
-    live: L,
     options: HostCall,
   ): Promise<Answered & { failed: boolean }> {
     this.check()
-    const { runId, node } = this.host
-    const forget = lives.expect({ runId, node, tool: tool.name }, input, live)
     let call: Call<unknown> | null = null
     try {
       call = this.host.call(tool, input, options)
@@ -59,8 +54,6 @@ export class Turn {
       if (isAnswer(error)) return { value: error, replayed: call?.replayed === true, failed: true }
       this.error ??= error as Error
       throw this.error
-    } finally {
-      forget()
     }
   }
 

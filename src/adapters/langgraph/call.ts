@@ -19,7 +19,7 @@ import { deskOf, type Made, type Seat } from './desk.ts'
 import type { GuardRules } from './rules.ts'
 import { CounterfoilSaver } from './saver.ts'
 import { isBubble, type Task, taskOf } from './task.ts'
-import { fromPlain, readdressed, toPlain } from './values.ts'
+import { fromInput, fromPlain, readdressed, toInput, toPlain } from './values.ts'
 
 /** No limit of ours: a pure call may be an agent of its own, and LangGraph has timeouts. */
 const noTimeoutMs = 2 ** 31 - 1
@@ -100,7 +100,7 @@ class Own {
     const saver = saverOf(cf, task)
     await takeAnswers(cf, task)
     const { serde } = saver
-    const input = await toPlain(serde, call.input)
+    const input = await toInput(serde, call.input)
     const isPure = rules.replayClass === 'pure'
     const collapses = rules.replayClass === 'unsafe_on_replay' && rules.allowIdentical !== true
     const { isTask } = call
@@ -190,7 +190,7 @@ class Own {
     const { call, task } = this
     const same = canonical(given ?? null) === canonical(input ?? null)
     try {
-      const edited = same ? null : { value: await fromPlain(serde, given) }
+      const edited = same ? null : { value: await fromInput(serde, given) }
       const signals = [task.config.signal, info.abortSignal].filter((each) => each !== undefined)
       const how = { edited, index, signal: AbortSignal.any(signals) }
       const shown = infoFor(info, call.callId)

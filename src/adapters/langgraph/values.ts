@@ -5,6 +5,7 @@
 import { Command, Send } from '@langchain/langgraph'
 import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
 import { CounterfoilError } from '../../index.ts'
+import { wellFormed } from '../../model/canonical.ts'
 import { isRecord } from '../../model/state.ts'
 import { decode, encode, Shapes } from './saver-codec.ts'
 import { dump } from './saver-write.ts'
@@ -27,6 +28,32 @@ export async function toPlain(serde: SerializerProtocol, value: unknown): Promis
 
 // What `encode` marks; rare enough that a needless envelope does no harm.
 const marked = /[\uFDD0-\uFDD2]|\\u[dD][89a-fA-F]/
+
+/**
+ * An input, for the ledger, for people and for a tool's own functions: JSON without any envelope.
+ * The order of its keys tells nothing.
+ */
+export async function toInput(serde: SerializerProtocol, value: unknown): Promise<unknown> {
+  if (value === undefined) return undefined
+  const { type, text } = await dump(serde, named(value))
+  return type === 'json' ? whole(JSON.parse(text)) : { type, base64: text }
+}
+
+/** An input that a person has edited, as the host's code takes it. */
+export async function fromInput(serde: SerializerProtocol, plain: unknown): Promise<unknown> {
+  return plain === undefined
+    ? undefined
+    : revived(await serde.loadsTyped('json', JSON.stringify(plain)))
+}
+
+/** Without halves of characters, which the ledger does not take. */
+function whole(value: unknown): unknown {
+  if (typeof value === 'string') return wellFormed(value)
+  if (Array.isArray(value)) return value.map(whole)
+  if (!isRecord(value)) return value
+  const entries = Object.entries(value).map(([key, item]) => [wellFormed(key), whole(item)])
+  return Object.fromEntries(entries)
+}
 
 /** What `toPlain` was given; what a person has typed comes as it is. */
 export async function fromPlain(serde: SerializerProtocol, plain: unknown): Promise<unknown> {

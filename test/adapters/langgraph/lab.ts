@@ -75,10 +75,11 @@ export class ScriptedModel extends BaseChatModel {
   }
 }
 
-/** Asks for these calls once, then says what their answers were. */
+/** Asks for these calls in every turn of the conversation, then says what their answers were. */
 export function asking(...calls: Asks[]): ScriptedModel {
   return new ScriptedModel((messages) => {
-    const answers = messages.filter((each) => each.getType() === 'tool')
+    const turn = messages.slice(messages.findLastIndex((each) => each.getType() === 'human'))
+    const answers = turn.filter((each) => each.getType() === 'tool')
     const done = answers.length >= calls.length && calls.length > 0
     return done ? `done: ${answers.map((each) => each.content).join(' | ')}` : calls
   })

@@ -161,7 +161,7 @@ export class Pruner {
     }
     const names = [...new Set(rows.map(({ space }) => space))]
     const spaces = new Map<string, SpaceSteps>()
-    for (const space of names.sort((a, b) => a.split('|').length - b.split('|').length || 0)) {
+    for (const space of names.sort((a, b) => depthOf(a) - depthOf(b))) {
       const of = rows.filter((row) => row.space === space)
       const parents = new Set(of.map(({ parentId }) => parentId))
       const leaves = of.map(({ stepId }) => stepId).filter((stepId) => !parents.has(stepId))
@@ -181,4 +181,9 @@ export class Pruner {
   #metadata(row: Row) {
     return openValue(this.#serde, row.noteJson, `the metadata of checkpoint ${row.stepId}`)
   }
+}
+
+/** How many subgraphs deep a space is. */
+function depthOf(space: string): number {
+  return space === '' ? 0 : space.split('|').length
 }

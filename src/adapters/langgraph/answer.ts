@@ -12,6 +12,7 @@ import {
 } from '../../index.ts'
 import { canonical } from '../../model/canonical.ts'
 import { isRecord } from '../../model/state.ts'
+import { spacesOf } from './spaces.ts'
 import type { Scratchpad, Task } from './task.ts'
 
 /** What `new Command({ resume })` is given for a doubt, or an approval. */
@@ -36,7 +37,8 @@ const deciding = new WeakMap<object, Promise<void>>()
 
 /** Decides what the task was resumed with; every call of the task waits for that. */
 export function takeAnswers(cf: Counterfoil, { scratchpad, threadId }: Task): Promise<void> {
-  const answers = answersIn(scratchpad)
+  const given = spacesOf(cf).takeResumes(threadId).filter(isAnswer).flat() as Answer[]
+  const answers = [...answersIn(scratchpad), ...given]
   const before = deciding.get(scratchpad.resume) ?? Promise.resolve()
   if (answers.length === 0) return before
   const decided = before.then(async () => {

@@ -127,6 +127,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
 
   async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
     const { space, stepId } = stepOf(config)
+    this.#spaces.resumed(space.threadId, writes)
     const dumps = await Promise.all(writes.map(([, value]) => dump(this.serde, value)))
     const step = dumps.some(isLong) ? await this.#whenPut(space, stepId) : null
     const rows = writes.map(([channel], i) => ({

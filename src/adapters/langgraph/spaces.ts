@@ -8,6 +8,7 @@ import type {
   Checkpoint,
   CheckpointMetadata,
   CheckpointTuple,
+  PendingWrite,
 } from '@langchain/langgraph-checkpoint'
 import type { Counterfoil } from '../../index.ts'
 
@@ -39,6 +40,8 @@ export class Spaces {
   private readonly spaces = new Map<string, Space>()
   /** Writes under way, by thread. */
   private readonly writing = new Map<string, number>()
+  /** What threads were resumed with, until a guarded call has looked at it. */
+  private readonly resumes = new Map<string, readonly unknown[]>()
   private waiters: (() => void)[] = []
   /** Told when a task of a thread is over. */
   onOver: (threadId: string, taskId: string) => void = () => {}
@@ -84,6 +87,22 @@ export class Spaces {
     }
   }
 
+  /**
+   * For `putWrites`, before it writes. LangGraph does not tell a subgraph without checkpoints what
+   * the thread was resumed with.
+   */
+  resumed(threadId: string, writes: readonly PendingWrite[]): void {
+    const given = writes.filter(([channel]) => channel === '__resume__').map(([, value]) => value)
+    if (given.length > 0) this.resumes.set(threadId, given.flat())
+  }
+
+  /** What the thread was resumed with, once. */
+  takeResumes(threadId: string): readonly unknown[] {
+    const given = this.resumes.get(threadId) ?? []
+    this.resumes.delete(threadId)
+    return given
+  }
+
   /** For `putWrites`: LangGraph writes what a task has done when the task is over. */
   wrote(config: RunnableConfig, taskId: string): void {
     this.onOver(placeOf(config).threadId, taskId)
@@ -91,6 +110,7 @@ export class Spaces {
 
   /** For `deleteThread`. */
   forget(threadId: string): void {
+    this.resumes.delete(threadId)
     for (const key of this.spaces.keys()) {
       if (key.startsWith(`${JSON.stringify(threadId)} `)) this.spaces.delete(key)
     }

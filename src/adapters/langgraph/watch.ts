@@ -74,7 +74,6 @@ interface Interrupted {
 }
 
 interface State {
-  readonly next?: readonly string[]
   readonly tasks?: readonly { readonly interrupts?: readonly Interrupted[] }[]
 }
 
@@ -130,11 +129,11 @@ class Watcher {
     const { config = {}, onResult } = this.options
     const configurable = { ...config.configurable, thread_id: threadId }
     const of = { ...config, configurable } as never
-    const { next = [], tasks = [] } = (await this.graph.getState(of)) as State
+    const { tasks = [] } = (await this.graph.getState(of)) as State
     const interrupts = tasks.flatMap((each) => each.interrupts ?? [])
     const resume = await this.answersTo(interrupts)
     // No interrupt is stored if the process died before LangGraph had written it.
-    const died = seen && interrupts.length === 0 && next.length > 0
+    const died = seen && interrupts.length === 0 && tasks.length > 0
     if (resume === null && !died) return true
     if (!(await this.isFree(threadId))) return false
     const input = resume === null ? null : new Command({ resume })

@@ -126,10 +126,10 @@ async function inputOf(thread) {
  * @param {string} thread
  */
 async function endOf(thread) {
-  const { next, values } = await graph.getState(configOf(thread))
+  const { tasks, values } = await graph.getState(configOf(thread))
   const messages = /** @type {import('@langchain/core/messages').BaseMessage[]} */ (values.messages)
   const said = messages.map((each) => `${each.getType()}: ${each.content}`)
-  return { state: next.length === 0 ? 'done' : 'waiting', said }
+  return { state: tasks.length === 0 ? 'done' : 'waiting', said }
 }
 
 /** Threads that go on by themselves when they are let. */
@@ -151,8 +151,9 @@ async function seeThrough() {
 
 const work = async (/** @type {string} */ thread) => {
   const input = await inputOf(thread)
-  const { next } = await graph.getState(configOf(thread))
-  if (input === null && next.length === 0) return
+  // A task that is over is not among the next, though its step has not been taken yet.
+  const { tasks } = await graph.getState(configOf(thread))
+  if (input === null && tasks.length === 0) return
   await graph.invoke(/** @type {any} */ (input), configOf(thread))
 }
 await Promise.all([...threads.map(work), seeThrough()])

@@ -11,7 +11,7 @@ function marked(kind: string, value: unknown): Marked {
   return { [mark]: kind, value }
 }
 
-/** Plain data that `fromPlain` makes the same value of; instances become what JSON makes of them. */
+/** Plain data that `fromPlain` makes the same of; of instances it keeps what JSON would. */
 export function toPlain(value: unknown): unknown {
   switch (typeof value) {
     case 'string':

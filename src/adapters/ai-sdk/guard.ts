@@ -184,7 +184,8 @@ function checkModel<M extends ModelLike>(model: M): M {
   const { doGenerate, doStream } = model ?? {}
   if (typeof doGenerate === 'function' && typeof doStream === 'function') return model
   throw agentInvalid(
-    `\`model\` is ${JSON.stringify(model)}: give it as an object, such as gateway('…') or openai('…')`,
+    `\`model\` is ${JSON.stringify(model)}: give it as an object, such as ` +
+      "gateway('…') or openai('…')",
   )
 }
 

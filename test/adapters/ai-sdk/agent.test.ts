@@ -141,6 +141,27 @@ describe.each(majors)('$name', (major) => {
     expect([sent.length, model.doGenerateCalls.length]).toEqual([2, 3])
   })
 
+  test('K2, E2 a call that a person fails is told to the model as unknown', async () => {
+    const cf = await opens()
+    const fate = { send: () => Promise.reject(new Error('socket hang up')) }
+    const { sent, tools, classes } = upstream(major, fate)
+    const model = scripted(major, [[call('c1', 'send', { to: 'ana' })], [text('I cannot say.')]])
+    const agent = guardAgent({ model, tools, classes })
+    const work = () =>
+      agent.run(cf, ids, ({ model, tools }) =>
+        sdk.generateText({ model, tools, stopWhen, prompt: 'Tell Ana.' }),
+      )
+    await expect(work()).rejects.toMatchObject({ code: 'REPLAY_UNSAFE' })
+    const { itemId, version } = await onlyItem(cf)
+    const by = { by: 'ana', reason: 'nobody knows', madeSure: true }
+    await cf.inbox.decide(itemId, { outcome: 'fail', ...by, version })
+    const { text: said, steps } = await work()
+    expect(said).toBe('I cannot say.')
+    const told = { type: 'tool-error', error: { code: 'OUTCOME_UNKNOWN' } }
+    expect(steps[0]?.content[1]).toMatchObject(told)
+    expect([sent.length, model.doGenerateCalls.length]).toEqual([1, 2])
+  })
+
   test('K2, C2 a doubt rejects also where the agent would have stopped by itself', async () => {
     const cf = await opens()
     const fate = { send: () => Promise.reject(new Error('socket hang up')) }
@@ -225,7 +246,7 @@ describe.each(majors)('$name', (major) => {
     expect(callInfo({})).toBeNull()
   })
 
-  test('K2, H1 identical calls of one reply are one call of an unsafe tool, and said so', async () => {
+  test('K2, H1 identical calls of one reply are one call of an unsafe tool', async () => {
     const cf = await opens()
     const { sent, tools, classes } = upstream(major)
     const reply = [
@@ -281,6 +302,21 @@ describe.each(majors)('$name', (major) => {
       )
       expect(said).toBe('Sent to Ana.')
     }
+    expect(sent).toEqual(['search ana', 'send ana'])
+  })
+
+  test('K2 a turn that is held elsewhere is waited for', async () => {
+    const cf = await opens()
+    const { sent, tools, classes } = upstream(major)
+    const agent = guardAgent({ model: scripted(major, mails), tools, classes })
+    const first = await agent.open(cf, ids)
+    const second = agent.run(cf, ids, ({ model, tools }) =>
+      sdk.generateText({ model, tools, stopWhen, prompt: 'Tell Ana.' }),
+    )
+    const { model: m, tools: t } = first
+    await sdk.generateText({ model: m, tools: t, stopWhen, prompt: 'Tell Ana.' })
+    await first.close()
+    expect((await second).text).toBe('Sent to Ana.')
     expect(sent).toEqual(['search ana', 'send ana'])
   })
 

@@ -158,7 +158,7 @@ describe.each(majors)('$name', (major) => {
     expect(model.doGenerateCalls).toHaveLength(0)
   })
 
-  test('K2, C2 a call whose provider executes an unsafe tool is asked about, not repeated', async () => {
+  test('K2, C2 a call whose provider executes an unsafe tool is not repeated', async () => {
     const cf = await opens()
     let fails = true
     const model = new Model({

@@ -13,6 +13,7 @@ import {
   opens,
   partsFor,
   scripted,
+  streamOf,
   text,
 } from './sdk.ts'
 
@@ -236,6 +237,28 @@ describe.each(majors)('$name', (major) => {
     await expect(reads()).rejects.toThrow('connection lost')
     expect(bare(await reads())).toEqual(good.map((part) => bare([part])[0]))
     expect(bare(await reads())).toEqual(bare(good))
+    expect(n).toBe(3)
+  })
+
+  test('K2 equal streams at once, one of them on record: each has its own words', async () => {
+    const cf = await opens()
+    let n = 0
+    const model = new Model({
+      doStream: async () => ({ stream: streamOf(partsFor([text(`reply ${n++}`)])) }) as never,
+    })
+    const agent = guardAgent({ model })
+    const texts = (count: number) =>
+      agent.run(cf, ids, ({ model }) =>
+        Promise.all(
+          Array.from({ length: count }, async () => {
+            const parts = await read((await model.doStream(asked)).stream)
+            return parts.map(({ delta = '' }) => delta).join('')
+          }),
+        ),
+      )
+    expect(await texts(1)).toEqual(['reply 0'])
+    expect(await texts(3)).toEqual(['reply 0', 'reply 1', 'reply 2'])
+    expect(await texts(3)).toEqual(['reply 0', 'reply 1', 'reply 2'])
     expect(n).toBe(3)
   })
 

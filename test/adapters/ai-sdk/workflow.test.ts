@@ -129,6 +129,25 @@ describe.each(majors)('$name', (major) => {
     expect(sent).toHaveLength(1)
   })
 
+  test('K2 a node may call a declared tool by itself, but not the model', async () => {
+    const { sent, tools, classes } = sender(major)
+    const agent = guardAgent({ model: scripted(major, script), tools, classes })
+    const [model, send] = agent.declared
+    const answer = workflow({
+      id: 'answer@1.0.0',
+      input: z.object({ to: z.string() }),
+      tools: agent.declared,
+      run: async ({ to }, ctx) => {
+        const code = (error: { code?: string }) => error.code
+        const refused = await ctx.call(model as never, {} as never).catch(code)
+        return [refused, await ctx.call(send as never, { to } as never)]
+      },
+    })
+    const { run } = await runs(answer)
+    expect(await run.result()).toEqual(['CALL_FAILED', { id: 'm-1' }])
+    expect(sent).toEqual([{ to: 'ana' }])
+  })
+
   test('K2, C10 a model that failed is asked again when a person retries the run', async () => {
     const model = scripted(major, [[text('Hello.')]])
     const { doGenerate } = model
@@ -205,7 +224,7 @@ describe.each(majors)('$name', (major) => {
     expect(await eventsOf(cf, 'collapsed')).toMatchObject([{ tool: 'send', standsFor: ['c2'] }])
   })
 
-  test('K2 needsApproval is kept: the AI SDK asks, and the answer’s turn makes the call', async () => {
+  test('K2 needsApproval is kept: the AI SDK asks, the answer’s turn makes the call', async () => {
     const cf = await opens()
     const { sent, tools: plain, classes } = sender(major)
     const tools = { send: { ...plain.send, needsApproval: true } }

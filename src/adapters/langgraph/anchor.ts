@@ -2,8 +2,8 @@
 //
 // A call that a model asked for, in a reply that is in the stored state, has the ids of that reply
 // and of the call: they stay when the thread is forked or its state is updated. Any other call (a
-// node's own, or below a subgraph that keeps no checkpoints, where a replay asks the model again) is
-// counted among those of its task.
+// node's own, or below a subgraph that keeps no checkpoints, where a replay asks the model again)
+// is counted among those of its task.
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { CounterfoilError } from '../../index.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
@@ -98,7 +98,7 @@ function levelsOf({ path, levels }: Task): Level[] {
   return found
 }
 
-/** A subgraph without checkpoints begins anew at every replay, with other ids for all that is in it. */
+/** A subgraph without checkpoints begins anew at every replay, with other ids for all in it. */
 function belowUnkept({ path, levels }: Task, { checkpointId }: Level): Anchor {
   const inKept = Object.keys(levels).filter((space) => levels[space] === checkpointId)
   const outer = inKept.sort((a, b) => b.length - a.length)[0] ?? ''
@@ -229,9 +229,9 @@ function notDurable(tool: string, checkpointId: string): CounterfoilError {
 function retried(tool: string, space: string): CounterfoilError {
   return new CounterfoilError(
     'GUARD_RETRIED',
-    `${tool} was not sent: a retry policy has started the subgraph around it anew (${space}), and ` +
-      'what the first attempt has sent would be sent again. Give the policy to nodes inside the ' +
-      'subgraph; to go on where the first attempt stopped, invoke the graph with null',
+    `${tool} was not sent: a retry policy has started the subgraph around it anew (${space}), ` +
+      'and what the first attempt has sent would be sent again. Give the policy to nodes inside ' +
+      'the subgraph; to go on where the first attempt stopped, invoke the graph with null',
     { details: { tool, space } },
   )
 }

@@ -1,5 +1,5 @@
-// One guarded call: through a scope of ours, inside a task of LangGraph's. Whatever stops it without
-// an answer stops the run as well; a model is only told what became of a call.
+// One guarded call: through a scope of ours, inside a task of LangGraph's. Whatever stops it
+// without an answer stops the run as well; a model is only told what became of a call.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RunnableConfig } from '@langchain/core/runnables'
 import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'

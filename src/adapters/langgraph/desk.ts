@@ -1,7 +1,7 @@
 // Owns: the scopes that this process has open for guarded calls, shared by the calls that belong
 // together, and closed when none is left.
-// Invariants: a call with an id is made by one of those that ask for it at the same time. Calls that
-// are counted share a scope until their task is over, and one that runs again counts anew.
+// Invariants: a call with an id is made by one of those that ask for it at the same time. Calls
+// that are counted share a scope until their task is over, and one that runs again counts anew.
 import { type Call, type Counterfoil, isCounterfoilError, type Scope } from '../../index.ts'
 import { leaseMs } from '../../model/limits.ts'
 import type { Anchor } from './anchor.ts'

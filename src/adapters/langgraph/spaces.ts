@@ -1,7 +1,7 @@
-// Owns: what this process knows of its threads' spaces (a thread, and each of its subgraphs that has
-// checkpoints of its own): which are in use, which checkpoints are in the store, which tasks are
-// over. The saver tells; guard() asks, because a call may only be recorded under what a new process
-// would resume from.
+// Owns: what this process knows of its threads' spaces (a thread, and each of its subgraphs that
+// has checkpoints of its own): which are in use, which checkpoints are in the store, which tasks
+// are over. The saver tells; guard() asks, because a call may only be recorded under what a new
+// process would resume from.
 // Does not own: the checkpoints themselves (saver.ts), nor how a call is named (anchor.ts).
 import type { RunnableConfig } from '@langchain/core/runnables'
 import type {
@@ -12,7 +12,7 @@ import type {
 } from '@langchain/langgraph-checkpoint'
 import type { Counterfoil } from '../../index.ts'
 
-/** LangGraph begins the next write of a run right after the last: longer is no pause between two. */
+/** LangGraph begins the next write right after the last: longer is no pause between two. */
 const graceMs = 1_000
 /** More threads at once than one process works on; those not heard of for longest are forgotten. */
 const spacesMax = 10_000
@@ -50,7 +50,7 @@ export class Spaces {
     this.cf = cf
   }
 
-  /** For `getTuple` and `list`, before they read. Somebody who only looks at states opens nothing. */
+  /** For `getTuple` and `list`, before they read. Who only looks at states opens nothing. */
   opened(config: RunnableConfig): void {
     const { threadId, space } = placeOf(config)
     if (threadId === '' || (space !== '' && !isNested(config))) return

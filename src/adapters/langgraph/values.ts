@@ -1,6 +1,6 @@
-// What the ledger keeps of a host's values, and back. Plain JSON is kept as it is, so that people can
-// read it, and type it when they say what happened. Anything else (messages, commands, an order of
-// keys, half of a character) is kept in an envelope with a version, as LangGraph's own
+// What the ledger keeps of a host's values, and back. Plain JSON is kept as it is, so that people
+// can read it, and type it when they say what happened. Anything else (messages, commands, an order
+// of keys, half of a character) is kept in an envelope with a version, as LangGraph's own
 // serialisation writes it.
 import { Command, Send } from '@langchain/langgraph'
 import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
@@ -61,7 +61,7 @@ export async function fromPlain(serde: SerializerProtocol, plain: unknown): Prom
   const { [mark]: written, value, shapes, type, base64 } = plain
   if (written !== version) throw newer(written)
   if (typeof base64 === 'string') {
-    return serde.loadsTyped(String(type), Buffer.from(base64, 'base64'))
+    return serde.loadsTyped(String(type), new Uint8Array(Buffer.from(base64, 'base64')))
   }
   const json = decode(value, shapes as string[][])
   return revived(await serde.loadsTyped('json', JSON.stringify(json)))
@@ -96,11 +96,11 @@ function named(value: unknown): unknown {
 function revived(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(revived)
   if (!isRecord(value) || !isBare(value)) return value
-  const fields = Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, revived(item)]),
-  )
-  if (fields['lg_name'] === 'Command') return new Command(fields as never)
-  if (fields['lg_name'] === 'Send') return new Send(fields['node'] as string, fields['args'])
+  const entries = Object.entries(value).map(([key, item]) => [key, revived(item)])
+  const fields = Object.fromEntries(entries) as Record<string, unknown>
+  const { lg_name: name, ...rest } = fields
+  if (name === 'Command') return new Command(rest as never)
+  if (name === 'Send') return new Send(fields['node'] as string, fields['args'])
   return fields
 }
 

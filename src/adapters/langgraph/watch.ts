@@ -1,5 +1,5 @@
-// Threads that wait for a person go on by themselves when the person has decided in our inbox: by the
-// command line, the console or the API, whichever process that was in.
+// Threads that wait for a person go on by themselves when the person has decided in our inbox: by
+// the command line, the console or the API, whichever process that was in.
 import { Command } from '@langchain/langgraph'
 import { type Counterfoil, CounterfoilError, isCounterfoilError } from '../../index.ts'
 import { scopeGraph } from '../../model/scope.ts'

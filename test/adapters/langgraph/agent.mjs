@@ -1,5 +1,5 @@
-// An agent of LangGraph against the upstream process, which dies at a failpoint or works until every
-// thread is through or waits for a person.
+// An agent of LangGraph against the upstream process, which dies at a failpoint or works until
+// every thread is through or waits for a person.
 // agent.mjs <store> <upstream port> <how> <die at: name:n, or -> <work: JSON>
 //   guarded | plain   with us, or with LangGraph's own saver and the same tools as they are
 //   work              { threads: […], answers: { thread: what it is resumed with }, watched: […] }

@@ -151,7 +151,7 @@ test.each([
   expect(outbox.sent).toEqual(['ana'])
 })
 
-test('K1 a decision that cannot be made is refused, and can be made rightly afterwards', async () => {
+test('K1 a decision that cannot be made is refused, and can be made afterwards', async () => {
   const { cf, outbox, graph } = await doubting()
   const itemId = waitsFor(await graph.invoke(says(), thread()))
   const decide = (answer: object) =>
@@ -252,7 +252,7 @@ test('K1 what failed for certain is told to the model, and failed again at a rep
   expect((await cf.inbox.list()).items).toEqual([])
 })
 
-test('K1 a person who fails a call without knowing tells the model, and asks for the next', async () => {
+test('K1 a call that was failed without knowing is not sent in the next turn', async () => {
   const { cf, outbox, graph } = await doubting()
   const itemId = waitsFor(await graph.invoke(says(), thread()))
   const resume = { itemId, outcome: 'fail', madeSure: true, ...said }

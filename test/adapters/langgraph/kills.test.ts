@@ -1,6 +1,6 @@
-// Agents of LangGraph in real processes, killed in the middle of their tool nodes: without us a mail
-// goes out twice, with us once at most and a person is asked, by LangGraph's own command or in the
-// inbox.
+// Agents of LangGraph in real processes, killed in the middle of their tool nodes: without us a
+// mail goes out twice, with us once at most and a person is asked, by LangGraph's own command or in
+// the inbox.
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { type Effect, faults, Site } from '../../crash/driver.ts'

@@ -1,5 +1,5 @@
-// Guarded calls below subgraphs, in forks, after updates and under retry policies: wherever LangGraph
-// runs something again, what was sent is not sent again.
+// Guarded calls below subgraphs, in forks, after updates and under retry policies: wherever
+// LangGraph runs something again, what was sent is not sent again.
 import { tool } from '@langchain/core/tools'
 import {
   Annotation,
@@ -168,7 +168,7 @@ test('K1 a command that updates the state does not send a neighbour of a doubt a
   expect(outbox.sent).toHaveLength(2)
 })
 
-test('K1 an agent as a tool: its calls are found again though its neighbour has ended', async () => {
+test('K1 an agent as a tool finds its calls again though its neighbour has ended', async () => {
   const cf = await opens()
   const { outbox, sendEmail } = mailer()
   const inner = (to: string) => {

@@ -74,6 +74,8 @@ interface Interrupted {
 }
 
 interface State {
+  /** When the checkpoint was made. */
+  readonly createdAt?: string
   readonly tasks?: readonly { readonly interrupts?: readonly Interrupted[] }[]
 }
 
@@ -82,7 +84,7 @@ class Watcher {
   private readonly graph: WatchedGraph
   private readonly options: WatchOptions
   /** Open items that were seen, with their threads. */
-  private open = new Map<string, string>()
+  private open: ReadonlyMap<string, string> | null = null
   /** Threads to look at: whether an item of theirs was seen to be decided. */
   private readonly todo = new Map<string, boolean>()
 
@@ -120,7 +122,12 @@ class Watcher {
     for await (const { runId } of pages((page) => store.listRuns({ ...ready, ...page }))) {
       this.todo.set(runId, this.todo.get(runId) ?? false)
     }
-    for (const [itemId, runId] of this.open) if (!open.has(itemId)) this.todo.set(runId, true)
+    for (const [itemId, runId] of this.open ?? []) if (!open.has(itemId)) this.todo.set(runId, true)
+    if (this.open === null) {
+      // Decided while nobody watched.
+      const { items } = await inbox.list({ state: 'decided', newestFirst: true, countMax })
+      for (const { runId } of items) this.todo.set(runId, true)
+    }
     this.open = open
   }
 
@@ -129,13 +136,16 @@ class Watcher {
     const { config = {}, onResult } = this.options
     const configurable = { ...config.configurable, thread_id: threadId }
     const of = { ...config, configurable } as never
-    const { tasks = [] } = (await this.graph.getState(of)) as State
+    const { tasks = [], createdAt = '' } = (await this.graph.getState(of)) as State
     const interrupts = tasks.flatMap((each) => each.interrupts ?? [])
     const resume = await this.answersTo(interrupts)
-    // No interrupt is stored if the process died before LangGraph had written it.
-    const died = seen && interrupts.length === 0 && tasks.length > 0
+    const decidedAt = await this.decidedAt(threadId)
+    // No interrupt is stored if the process died before LangGraph had written it; then nothing has
+    // been stored since.
+    const still = tasks.length > 0 && Date.parse(createdAt) < decidedAt
+    const died = seen && interrupts.length === 0 && still
     if (resume === null && !died) return true
-    if (!(await this.isFree(threadId))) return false
+    if (!(await this.isFree(threadId, decidedAt))) return false
     const input = resume === null ? null : new Command({ resume })
     onResult?.(threadId, await this.graph.invoke(input as never, of))
     return true
@@ -145,11 +155,9 @@ class Watcher {
    * LangGraph lets two invocations of a thread run side by side. Whoever has decided by a command
    * is at work on it: they are given a moment, and then as long as they hold it.
    */
-  private async isFree(threadId: string): Promise<boolean> {
+  private async isFree(threadId: string, decidedAt: number): Promise<boolean> {
     const { cf } = this
-    const { items } = await cf.inbox.list({ runId: threadId, state: 'decided', newestFirst: true })
-    const latest = Math.max(0, ...items.map(({ closedAt }) => closedAt ?? 0))
-    if (cf.store.clock.now() < latest + graceMs || deskOf(cf).isBusy(threadId)) return false
+    if (cf.store.clock.now() < decidedAt + graceMs || deskOf(cf).isBusy(threadId)) return false
     try {
       const place = { nodeId: 'watch', checkpointId: 'watch' }
       await (await cf.scope({ workflowId: threadId, ...place })).close()
@@ -158,6 +166,11 @@ class Watcher {
       if (isCounterfoilError(error, 'SCOPE_HELD')) return false
       throw error
     }
+  }
+
+  private async decidedAt(runId: string): Promise<number> {
+    const { items } = await this.cf.inbox.list({ runId, state: 'decided', newestFirst: true })
+    return Math.max(0, ...items.map(({ closedAt }) => closedAt ?? 0))
   }
 
   /** By the ids of the interrupts: an interrupt of the user's gets none of them. */

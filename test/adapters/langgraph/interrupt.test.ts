@@ -264,3 +264,18 @@ test('K1 a call that was failed without knowing is not sent in the next turn', a
   expect(item).toMatchObject({ itemId: waitsFor(again), reason: 'unresolved' })
   expect(outbox.sent).toEqual(['ana'])
 })
+
+test('K1 a watcher that begins later continues what was decided before', async () => {
+  const { cf, outbox, graph } = await doubting()
+  const itemId = waitsFor(await graph.invoke(says(), thread())) ?? ''
+  const { version } = await cf.inbox.get(itemId)
+  await cf.inbox.decide(itemId, { outcome: 'happened', result: 'm1', ...said, version })
+  const through: string[] = []
+  const onResult = (_: string, result: unknown) => through.push(lastText(result))
+  const watching = watch(cf, graph, { pollMs: 20, onResult })
+  await expect.poll(() => through, { timeout: 10_000 }).toEqual(['done: m1'])
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  await watching.stop()
+  expect(through).toHaveLength(1)
+  expect(outbox.sent).toEqual(['ana'])
+})

@@ -1,6 +1,6 @@
-// How many bytes a LangGraph thread takes with CounterfoilSaver and with LangGraph's own SqliteSaver:
-// `node bench/langgraph-bytes.mjs [--steps 100,400,1600] [--only ours]`. Every step adds a message of
-// 2 KB; the ratio is to these messages.
+// How many bytes a LangGraph thread takes with CounterfoilSaver and with LangGraph's SqliteSaver:
+// `node bench/langgraph-bytes.mjs [--steps 100,400,1600] [--only ours]`. Every step adds a message
+// of 2 KB; the ratio is to these messages.
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

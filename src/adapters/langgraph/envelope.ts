@@ -1,6 +1,6 @@
-// The envelope around everything that is kept of a thread: { v, sum, body }. It says how the body is
-// to be read, whatever the host's library has become since, and whether it is what was written.
-// Rows of every format that was ever written can be read for ever: test/replay/langgraph holds them.
+// The envelope around everything that is kept of a thread: { v, sum, body }. It says how the body
+// is to be read, whatever the host's library has become since, and whether it is what was written.
+// Rows of every format ever written can be read for ever: test/replay/langgraph holds them.
 import { CounterfoilError } from '../../index.ts'
 import { sha256 } from '../../model/canonical.ts'
 

@@ -1,6 +1,6 @@
-// The last steps of each space that this process has put or read, so that the next put need not load
-// the chain below it. It answers by the id of the parent that the host names; whatever it does not
-// have is read from the store.
+// The last steps of each space that this process has put or read, so that the next put need not
+// load the chain below it. It answers by the id of the parent that the host names; whatever it does
+// not have is read from the store.
 import { weightOf } from '../../model/state.ts'
 import type { Space, Step } from './saver-chain.ts'
 

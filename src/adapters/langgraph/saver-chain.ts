@@ -140,7 +140,7 @@ export function wholeBody({ forms }: Step): string {
   return seal(canonical(again.length === 0 ? body : { ...body, again })).text
 }
 
-/** The step with one form more: the host has put it again. Children keep what they are changes to. */
+/** One form more, since the host has put it again. Children keep what they are changes to. */
 export function writeAgain(step: Step, parentId: string | null, document: Document): Written {
   const delta = diff(step.document, document)
   const form: Form = { link: sumOf(step.link + canonical(delta)), document }

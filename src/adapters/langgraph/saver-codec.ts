@@ -1,5 +1,5 @@
-// JSON as the model's deltas take it, and back. State is kept with sorted keys and without halves of
-// surrogate pairs; a host may have given its keys an order, and cut a text in the middle of a
+// JSON as the model's deltas take it, and back. State is kept with sorted keys and without halves
+// of surrogate pairs; a host may have given its keys an order, and cut a text in the middle of a
 // character. Both are written down here, so that a value comes back as the host's serialisation
 // wrote it. The marks are characters that Unicode keeps for such use; a text of the user that
 // begins with one is marked as well, so nothing can be mistaken.

@@ -44,7 +44,7 @@ export async function keeping(
   return kept
 }
 
-/** The space of a subgraph in a task of its own; else it is one that lasts as long as the thread. */
+/** The space of a subgraph in a task of its own; others last as long as the thread. */
 function isTask(space: string): boolean {
   return space.includes(':')
 }

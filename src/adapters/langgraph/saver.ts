@@ -1,5 +1,5 @@
-// The checkpointer of a LangGraph graph on a store of Counterfoil, in one database with the ledger of
-// the graph's tool calls.
+// The checkpointer of a LangGraph graph on a store of Counterfoil, in one database with the ledger
+// of the graph's tool calls.
 //
 // Owns: what LangGraph asks of a checkpointer. Does not own: what rows say (saver-chain.ts,
 // saver-write.ts), what may be pruned (saver-prune.ts), what guard() has to know (spaces.ts).

@@ -1,5 +1,5 @@
-// Rows that this and every later version has to read: test/replay/langgraph holds what each envelope
-// looked like. They are never written anew; a new envelope gets a file of its own.
+// Rows that this and every later version has to read: test/replay/langgraph holds what each
+// envelope looked like. They are never written anew; a new envelope gets a file of its own.
 import { readFileSync } from 'node:fs'
 import type { BaseMessage } from '@langchain/core/messages'
 import { Command } from '@langchain/langgraph'
@@ -155,7 +155,7 @@ function wholeOf(steps: Golden['steps']): string {
   return steps.find(({ threadId, whole }) => threadId === 'stopping' && whole)?.bodyJson ?? ''
 }
 
-test('K1 a config without a thread, or with a number as one, is refused with what to write', async () => {
+test('K1 a config without a thread that can be kept is refused with what to write', async () => {
   const saver = new CounterfoilSaver(await inMemory.open())
   const invalid = { code: 'THREAD_CONFIG_INVALID' }
   await expect(saver.putWrites({}, [], 't')).rejects.toMatchObject(invalid)

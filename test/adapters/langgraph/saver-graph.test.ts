@@ -107,7 +107,7 @@ for (const kind of all) {
       expect(told[0]).toEqual(told[1])
     })
 
-    test('K1 a checkpoint that is put again keeps its parent, its children and its writes', async () => {
+    test('K1 a checkpoint put again keeps its parent, its children and its writes', async () => {
       const cf = await kind.open()
       const saver = new CounterfoilSaver(cf)
       const at = { thread_id: 't', checkpoint_ns: '' }

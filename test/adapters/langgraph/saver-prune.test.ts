@@ -55,7 +55,7 @@ async function putOne(saver: CounterfoilSaver, thread: string, parent: string | 
 
 for (const kind of all) {
   kind.describe(kind.name, () => {
-    test('K1 the latest steps stay whole when their ancestors go, and the thread goes on', async () => {
+    test('K1 the latest steps stay, whole, when their ancestors go, and it goes on', async () => {
       const cf = await kind.open()
       const graph = (saver: CounterfoilSaver) => agents['createAgent']?.(4, saver)
       await graph(new CounterfoilSaver(cf))?.invoke(asked(), config)

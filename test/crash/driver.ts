@@ -19,6 +19,8 @@ export interface Effect {
   runId?: string
   result: unknown
   repeated: boolean
+  /** When it happened, by the upstream's clock. */
+  at?: number
 }
 
 export interface Exit {
@@ -26,6 +28,12 @@ export interface Exit {
   signal: string | null
   out: string
   error: string
+}
+
+/** What a process runs in: another program before it, another environment. */
+export interface Around {
+  before?: readonly string[]
+  env?: NodeJS.ProcessEnv
 }
 
 export function script(name: string): string {
@@ -39,7 +47,6 @@ const machine = 'crash-test'
 /** A folder with a store, or one elsewhere, and an upstream process that logs beside it. */
 export class Site {
   readonly dir = mkdtempSync(join(tmpdir(), 'counterfoil-crash-'))
-  readonly db = join(this.dir, 'runs.db')
   /** The store's URL: the file's, unless another was given. */
   readonly store: string
   doubts = 0
@@ -50,7 +57,7 @@ export class Site {
   port = ''
 
   private constructor(delayMs: number, store?: string) {
-    this.store = store ?? `sqlite:${this.db}`
+    this.store = store ?? `sqlite:${join(this.dir, 'runs.db')}`
     this.upstream = spawn(process.execPath, [script('upstream.mjs'), this.log, String(delayMs)], {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     })
@@ -61,6 +68,11 @@ export class Site {
     const [chunk] = await once(site.upstream.stdout as NodeJS.ReadableStream, 'data')
     site.port = String(chunk).trim()
     return site
+  }
+
+  /** The path of a store that is a file. */
+  get db(): string {
+    return this.store.slice('sqlite:'.length)
   }
 
   private get isFile(): boolean {
@@ -112,10 +124,12 @@ export class Site {
     path: string,
     args: readonly string[],
     flags: readonly string[] = [],
+    { before = [], env: more = {} }: Around = {},
   ): { child: ChildProcess; exit: Promise<Exit> } {
     const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
-    const env = { ...process.env, ...this.said }
-    const child = spawn(process.execPath, [...flags, path, ...args], { stdio, env })
+    const env = { ...process.env, ...this.said, ...more }
+    const [command = '', ...rest] = [...before, process.execPath, ...flags, path, ...args]
+    const child = spawn(command, rest, { stdio, env })
     const said = { out: '', error: '' }
     child.stdout?.on('data', (chunk) => {
       said.out += chunk

@@ -111,12 +111,17 @@ export const serverKills: FaultProgramme = async (_, { seed, times }) => {
   await proxy.close()
   await server.stop()
   // The workers lived: nobody had to be asked.
-  if (reckoning.doubts > 0) reckoning.wrong.push(`${reckoning.doubts} needless doubts`)
+  if (reckoning.doubts > 0) reckoning.wrong.push(...needless(fleet, reckoning))
   return reckoning
 }
 
+/** With what led there, so that the next one need not be guessed at. */
+function needless(fleet: Fleet, { doubts }: Reckoning): string[] {
+  return [`${doubts} needless doubts`, ...fleet.traces.map((trace) => trace.slice(0, 4_000))]
+}
+
 /** The postmaster and all that it has started, at once. */
-async function killAll(server: PostgresServer): Promise<void> {
+export async function killAll(server: PostgresServer): Promise<void> {
   const pid = server.pid()
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')
   const dead = server.kill()
@@ -159,7 +164,7 @@ export const cuts: FaultProgramme = async (where, { seed, times }) => {
   const reckoning = await fleet.reckon('cut', proxy.done.length, `${sides.join(', ')} the commit`)
   await fleet.close()
   await proxy.close()
-  if (reckoning.doubts > 0) reckoning.wrong.push(`${reckoning.doubts} needless doubts`)
+  if (reckoning.doubts > 0) reckoning.wrong.push(...needless(fleet, reckoning))
   return { ...reckoning, wrong: [...reckoning.wrong, ...fleet.failures()] }
 }
 
@@ -226,7 +231,7 @@ export const clocks: FaultProgramme = async (where, { times }) => {
     const strange = items.filter(({ at: ms }) => ms < from - 60_000 || ms > Date.now() + 60_000)
     reckoning.wrong.push(...strange.map(({ kind }) => `${run.runId}: ${kind} at another time`))
   }
-  if (reckoning.doubts > 0) reckoning.wrong.push(`${reckoning.doubts} needless doubts`)
+  if (reckoning.doubts > 0) reckoning.wrong.push(...needless(fleet, reckoning))
   await fleet.close()
   return { ...reckoning, wrong: [...reckoning.wrong, ...fleet.failures()] }
 }

@@ -104,7 +104,7 @@ export function chartsOf(results) {
   const { sizes } = results
   const steps = Math.max(...sizes.growth)
   const payload = payloadOf(steps)
-  const lost = '¹ a power cut can lose steps.'
+  const lost = '¹ not on disk when the next begins.'
   const charts = [
     {
       name: 'bench-steps',

@@ -2,6 +2,7 @@
 //   --only dbos,counterfoil-sqlite   some systems
 //   --tests A,E                      some tests
 //   --steps 1000 --runs 50 --each 20 --growth 100,400,1600 --blocks 3 --crashes 5
+//   --no-leases                      no waiting for leases in test D
 //   --data folder                    where all stores lie; a folder of its own is made in it
 //   --out file                       results as JSON; the table and the pictures are made from it
 import { chmodSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,6 +22,7 @@ const files = ['langgraph', 'dbos', 'restate', 'openworkflow', 'absurd', 'counte
 const names = /** @type {(keyof typeof tests)[]} */ (Object.keys(tests))
 
 const { values } = parseArgs({
+  allowNegative: true,
   options: {
     only: { type: 'string' },
     tests: { type: 'string', default: names.join(',') },
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     growth: { type: 'string', default: '100,400,1600' },
     blocks: { type: 'string', default: '3' },
     crashes: { type: 'string', default: '5' },
+    leases: { type: 'boolean', default: true },
     data: { type: 'string', default: tmpdir() },
     out: {
       type: 'string',
@@ -44,6 +47,7 @@ const sizes = {
   growth: values.growth.split(',').map(Number),
   blocks: Number(values.blocks),
   crashes: Number(values.crashes),
+  leases: values.leases,
 }
 
 const say = (/** @type {unknown[]} */ ...words) =>

@@ -1,6 +1,7 @@
 // Results as Markdown, which is what is printed too.
-//   node bench/peers/report.mjs results.json
-import { readFileSync } from 'node:fs'
+//   node bench/peers/report.mjs results.json                      prints them
+//   node bench/peers/report.mjs results.json docs/benchmarks.md   puts them into the page
+import { readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { goalsOf, payloadOf } from './goals.mjs'
 import { round } from './numbers.mjs'
@@ -22,7 +23,7 @@ const megabytes = (/** @type {number} */ bytes) =>
   `${count(bytes / 100_000) === '0' ? '0' : round(bytes / 1e6, 1)} MB`
 
 /** @param {any} test */
-const failed = (test) => (test?.error ? 'error' : '–')
+const failed = (test) => (test?.error ? 'error' : (test?.skipped ?? '–'))
 
 /** @param {any} figures */
 function timesOf({ A, B, D, floor }) {
@@ -149,7 +150,7 @@ export function reportOf(results) {
     '',
     systemsOf(results),
     '',
-    '¹ A step can be lost in a power cut after the next one has begun.',
+    '¹ A step may not be on disk yet when the next one begins.',
     onceOf(results),
     markdown(['test', 'goal', 'this run', ''], goals),
     ...(item ? ['', 'The item of E:', '', '```json', JSON.stringify(item, null, 2), '```'] : []),
@@ -159,6 +160,22 @@ export function reportOf(results) {
   ].join('\n')
 }
 
+/**
+ * The page with what lies between its two marks made new.
+ * @param {string} page
+ * @param {string} report
+ */
+export function inPage(page, report) {
+  const [from, to] = ['<!-- peers: made by bench/peers/report.mjs -->', '<!-- /peers -->']
+  const [before, rest = ''] = page.split(from)
+  const after = rest.split(to)[1]
+  if (after === undefined) throw new Error(`the page has no ${from} … ${to}`)
+  return [before, from, '\n\n', report.trim(), '\n\n', to, after].join('')
+}
+
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  console.log(reportOf(JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'))))
+  const [, , file = '', page] = process.argv
+  const report = reportOf(JSON.parse(readFileSync(file, 'utf8')))
+  if (page) writeFileSync(page, inPage(readFileSync(page, 'utf8'), report))
+  else console.log(report)
 }

@@ -14,7 +14,7 @@ import { mean, now, quantile, round } from './numbers.mjs'
  * @property {Awaited<ReturnType<typeof import('./floors.mjs').openFloors>>} floors
  * @property {Sizes} sizes
  */
-/** @typedef {{ steps: number, runs: number, each: number, growth: number[], blocks: number, crashes: number }} Sizes */
+/** @typedef {{ steps: number, runs: number, each: number, growth: number[], blocks: number, crashes: number, leases: boolean }} Sizes */
 /** @typedef {Pick<import('./workload.mjs').Job, 'workload' | 'steps' | 'ids'>} Work */
 
 /**
@@ -114,8 +114,9 @@ async function growth(place, system) {
  * From the start of a new process to the moment in which the step that was under way begins again.
  * @type {(place: Place, system: Named) => Promise<object>}
  */
-function resume(place, system) {
-  const { stepsMax = Number.POSITIVE_INFINITY } = system
+async function resume(place, system) {
+  const { stepsMax = Number.POSITIVE_INFINITY, leaseSeconds } = system
+  if (leaseSeconds && !place.sizes.leases) return { skipped: `a lease of ${leaseSeconds} s` }
   const before = Math.min(place.sizes.steps, stepsMax - 10)
   const one = () =>
     withStore(place, system, 'D', async ({ env }, dir) => {
@@ -136,7 +137,7 @@ function resume(place, system) {
         stepsRunAgain: (again.done?.begun.length ?? 0) - 2,
       }
     })
-  return system.leaseSeconds ? one() : medianOf(Math.min(3, place.sizes.blocks), one)
+  return leaseSeconds ? one() : medianOf(Math.min(3, place.sizes.blocks), one)
 }
 
 /**

@@ -39,6 +39,11 @@ function altered(value, random) {
  */
 function damageCell(path, random, signedOnly) {
   const db = new Database(path)
+  // They keep programs from changing what is final; damage asks nobody.
+  const triggers = /** @type {{ name: string, sql: string }[]} */ (
+    db.prepare("select name, sql from sqlite_master where type = 'trigger'").all()
+  )
+  for (const { name } of triggers) db.exec(`drop trigger "${name}"`)
   for (;;) {
     const table = signedOnly ? 'tool_call_results' : (tables[random(tables.length)] ?? '')
     const rows = /** @type {any[]} */ (db.prepare(`select * from ${table}`).all())
@@ -57,6 +62,7 @@ function damageCell(path, random, signedOnly) {
       // The schema refuses such a value: another one.
       continue
     }
+    for (const { sql } of triggers) db.exec(sql)
     db.close()
     return { kind: 'row', where: `${table}.${column}` }
   }

@@ -14,8 +14,9 @@ export interface Amount {
   seed: number
   /** How often the fault is to happen. */
   times: number
-  /** For the control: another kind of worker. */
+  /** For the control: another kind of worker, and calls so long that most deaths fall into one. */
   modes?: readonly string[]
+  delayMs?: number
 }
 
 /** Where the fleet's store is; null for a file. */
@@ -30,9 +31,10 @@ function at(where: Where, more: FleetOptions = {}): Promise<Fleet> {
 }
 
 /** Two workers and a person, killed at random moments of the work. */
-export const kills: FaultProgramme = async (where, { seed, times, modes = ['tour'] }) => {
+export const kills: FaultProgramme = async (where, amount) => {
+  const { seed, times, modes = ['tour'], delayMs = 150 } = amount
   const random = seeded(seed)
-  const fleet = await at(where, { modes: [...modes, 'lease=2000'], delayMs: 150 })
+  const fleet = await at(where, { modes: [...modes, 'lease=2000'], delayMs })
   const posts = [fleet.employ(), fleet.employ(), fleet.attend()]
   for (let n = 0; n < times; n++) {
     await fleet.start(2)

@@ -31,7 +31,8 @@ describePostgres('controls', () => {
   }, 60_000)
 
   test('J3 the control: unsafe tools declared keyed repeat their effects when killed', async () => {
-    const { duplicates, injected } = await kills(server, { seed: 1, times: 8, modes: ['lying'] })
+    const amount = { seed: 1, times: 8, modes: ['lying'], delayMs: 800 }
+    const { duplicates, injected } = await kills(server, amount)
     expect(injected).toBeGreaterThan(2)
     expect(duplicates).toBeGreaterThan(0)
   }, 300_000)

@@ -51,7 +51,10 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     const ask = JSON.parse(body)
     if (ask.lateMs === undefined) answer(response, ask)
-    else setTimeout(() => answer(response, ask), ask.lateMs)
+    else {
+      appendFileSync(`${path}.taken`, `${body}\n`)
+      setTimeout(() => answer(response, ask), ask.lateMs)
+    }
   })
 })
 server.listen(0, '127.0.0.1', () => {

@@ -65,8 +65,8 @@ async function damages(first: number, count: number, control = false): Promise<O
   const tally = (met: string) => all.filter((each) => each.met === met).length
   const limits = all.filter((each) => isLimit(each) && each.faults.length > 0).length
   const evidence =
-    `${all.length} damaged: ${tally('refused')} refused at open, ${tally('told')} told, ` +
-    `${tally('not noticed')} without effect; ${limits} met a stated limit`
+    `${all.length} damaged: ${tally('refused')} refused at open, ${tally('told')} told of when ` +
+    `read; ${limits} met a stated limit`
   const duplicates = wrong.filter((each) => each.includes('SECOND SEND')).length
   const sent = site.effects().length
   await site.close()

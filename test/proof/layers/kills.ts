@@ -47,7 +47,7 @@ export const kills: Layer = {
 
 /** Unsafe tools declared keyed, with an upstream that knows no keys, repeat their effects. */
 async function lying(): Promise<Control> {
-  const found = await killFleet(null, { seed: 1, times: 10, modes: ['lying'] })
+  const found = await killFleet(null, { seed: 1, times: 8, modes: ['lying'], delayMs: 800 })
   const evidence = `${found.injected} × SIGKILL, ${found.duplicates} effects twice`
   return { name: 'unsafe tools declared keyed', failed: found.duplicates > 0, evidence }
 }

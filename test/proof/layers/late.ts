@@ -1,6 +1,7 @@
 // An effect that lands when its process is dead: the upstream is slow, or a process that the tool
 // has started goes on. A person looks all the time, and says what they see as soon as they may.
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isCounterfoilError } from '../../../src/index.ts'
 import { type Effect, faults, Site, script } from '../../crash/driver.ts'
@@ -56,6 +57,7 @@ async function run(setting: Setting): Promise<Outcome> {
   try {
     const { child, exit } = worker(site, setting)
     await once(child.stdout as NodeJS.ReadableStream, 'data')
+    while (setting.how === 'upstream' && !existsSync(`${site.log}.taken`)) await pause(5)
     await pause(setting.killMs)
     child.kill('SIGKILL')
     const diedAt = Date.now()

@@ -37,9 +37,10 @@ const escaped = (/** @type {string} */ text) =>
 /** @param {Chart} chart */
 function scaleOf({ bars, log }) {
   const room = width - left - right
-  const max = Math.max(...bars.map((bar) => bar.value))
+  const max = Math.max(...bars.flatMap(({ value, line = value }) => [value, line]))
   if (!log) return (/** @type {number} */ value) => (room * value) / max
-  const from = Math.log10(Math.min(...bars.map((bar) => bar.value))) - 0.3
+  const least = Math.min(...bars.flatMap(({ value, line = value }) => [value, line]))
+  const from = Math.log10(least) - 0.3
   return (/** @type {number} */ value) =>
     (room * (Math.log10(value) - from)) / (Math.log10(max) - from)
 }
@@ -54,10 +55,11 @@ export function drawn(chart) {
     const long = Math.max(2, scale(value))
     const mine = ours ? ' class="mine"' : ''
     const x = left + (line === undefined ? 0 : scale(line))
+    const behind = Math.max(left + long, x) + 8
     return [
       `  <text x="${left - 10}" y="${y + 12}" text-anchor="end"${mine}>${escaped(label)}</text>`,
       `  <rect class="${ours ? 'ours' : 'peer'}" x="${left}" y="${y}" width="${round(long, 1)}" height="${barHeight}" rx="2"/>`,
-      `  <text x="${round(left + long + 8, 1)}" y="${y + 12}"${mine}>${escaped(shown)}</text>`,
+      `  <text x="${round(behind, 1)}" y="${y + 12}"${mine}>${escaped(shown)}</text>`,
       ...(line === undefined
         ? []
         : [

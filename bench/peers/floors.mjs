@@ -46,7 +46,6 @@ export async function openFloors(dir, postgres) {
     }),
     close: async () => {
       await server.close()
-      await store.close()
       sqlite.close()
       closeSync(fd)
       rmSync(file)

@@ -18,7 +18,7 @@ import { reportOf } from './report.mjs'
 import { copyOfOurs, install, node22, versionOf } from './setup.mjs'
 import { tests } from './tests.mjs'
 
-const files = ['langgraph', 'dbos', 'restate', 'openworkflow', 'absurd', 'counterfoil']
+const files = ['counterfoil', 'langgraph', 'dbos', 'restate', 'openworkflow', 'absurd']
 const names = /** @type {(keyof typeof tests)[]} */ (Object.keys(tests))
 
 const { values } = parseArgs({
@@ -84,6 +84,14 @@ async function main() {
   if (isMemory(dir)) say('This folder is memory, not a disk: no figure below is worth anything.')
   const { found, skipped } = await chosen()
   const postgres = await startPostgres()
+  const clean = async () => {
+    await postgres.stop()
+    rmSync(ours.folder, { recursive: true, force: true })
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
+  }
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => clean().finally(() => process.exit(1)))
+  }
   const floors = await openFloors(dir, postgres)
   /** @type {any} */
   const results = {
@@ -128,9 +136,7 @@ async function main() {
     save()
     await floors.close()
   } finally {
-    await postgres.stop()
-    rmSync(ours.folder, { recursive: true, force: true })
-    rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
+    await clean()
   }
   console.log(reportOf(results))
   say(`results in ${values.out}`)

@@ -28,6 +28,7 @@ export interface DriveOptions {
 }
 
 const livesMax = 200
+const roundsMax = 100
 
 /** A stage that does not come to its end. */
 export class NoEnd extends Error {
@@ -48,12 +49,16 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   const lives: Life[] = []
   const began = clock.mono()
   let end: End | null = null
+  let rounds = 0
   const check = () => {
     if (clock.mono() - began > timeoutMs || lives.length > livesMax) throw endless(timeoutMs, lives)
   }
   const rest = async (said: End | null): Promise<boolean> => {
     check()
-    if (await attendant.attend()) return true
+    if (await attendant.attend()) {
+      if (++rounds > roundsMax) throw new NoEnd('endless', asksForEver(attendant), lives)
+      return true
+    }
     end = said ?? (await stage.look((desk) => endOf(desk, stage.runId)))
     if (end) return false
     if (stage.jumpsAlive) await waitOn(stage, lives)
@@ -105,6 +110,11 @@ async function waitOn(stage: Stage, lives: readonly Life[]): Promise<void> {
   })
   const why = what.join('; ') || 'the agent gave no end, and waits for nobody'
   throw new NoEnd('endless', `nothing comes that it waits for: ${why}`, lives)
+}
+
+function asksForEver({ doubts }: Attendant): string {
+  const last = doubts.at(-1)?.title
+  return `it asks for ever${last === undefined ? '' : `; last: ${last}`}`
 }
 
 function endless(timeoutMs: number, lives: readonly Life[]): NoEnd {

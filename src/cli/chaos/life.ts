@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { pause, systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph.ts'
+import * as limits from '../../model/limits.ts'
 import { type Counterfoil, open } from '../../open.ts'
 import { quiet } from './idle.ts'
 import { type Brought, readModule } from './module.ts'
@@ -22,7 +23,7 @@ function leave(how: Partial<Life>, code = 0): never {
   process.exit(code)
 }
 
-function hit(boundary: string): void {
+function hit(boundary: string): undefined {
   hits.push(boundary)
   if (hits.length !== spec.dieAt) return
   const life: Life = { hits, died: boundary, end: null, fault: null }
@@ -66,7 +67,9 @@ async function main(): Promise<void> {
   for (;;) {
     const end = await work()
     const told = await rest(end)
+    const later = told.skewMs > skewMs
     skewMs = told.skewMs
+    if (later) await cf.store.wakeDue(limits.wakeBatchMax)
     if (told.goOn) continue
     await cf.close()
     leave({ end })

@@ -4,7 +4,7 @@
 import type { Changes, Commit, Store } from '../../store/store.ts'
 
 /** Comes back, or does not: whoever dies here never does. */
-export type Hit = (boundary: string) => void | Promise<void>
+export type Hit = (boundary: string) => Promise<void> | undefined
 
 // Renewals are left out: they come by the clock, and change nothing that has to be recovered.
 const names = [

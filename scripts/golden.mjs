@@ -1,5 +1,6 @@
 // Writes a golden ledger (J5): once for each release, and whenever the schema of the store grew.
-//   node scripts/golden.mjs [folder]      test/replay/ledgers/<version>-<newest migration>, unless said
+//   node scripts/golden.mjs [folder]
+// Unless said: test/replay/ledgers/<version>-<newest migration>.
 // What is there is never written again: later releases must read what this one wrote.
 import { spawnSync } from 'node:child_process'
 import {

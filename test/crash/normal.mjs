@@ -1,5 +1,5 @@
-// Preloaded (`--import`), for a control: SQLite is asked for synchronous=FULL, is set to NORMAL, and
-// says that it was set.
+// Preloaded (`--import`), for a control: SQLite is asked for synchronous=FULL, is set to NORMAL,
+// and says that it was set.
 import Database from 'better-sqlite3'
 
 const { pragma } = Database.prototype

@@ -111,7 +111,7 @@ export async function lyingStopped(server: PostgresServer): Promise<Found> {
 
 const hourMs = 3_600_000
 
-/** Two workers whose lease is reckoned by their own wall clocks; one of them is off by `shiftMs`. */
+/** Two workers that reckon leases by their own wall clocks; one of them is off by `shiftMs`. */
 export async function naiveLease(server: PostgresServer, shiftMs = hourMs): Promise<Found> {
   await query(
     server.url,

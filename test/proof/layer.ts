@@ -39,6 +39,8 @@ export interface Layer {
   plan(size: Size, seed: number): Promise<string[]>
   run(name: string, seed: number): Promise<Outcome>
   control(): Promise<Control[]>
+  /** After its cases: they are where it comes from. */
+  readonly controlLast?: boolean
   /** One at a time, if its cases would disturb each other. */
   readonly alone?: boolean
   close?(): Promise<void>

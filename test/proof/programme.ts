@@ -39,13 +39,7 @@ async function runLayer(
   }
   const state = progress.of(name)
   if (state.plan === null) progress.write({ layer: name, plan: await planOf(layer, size, seed) })
-  if (state.controls === null) {
-    const controls = await layer.control()
-    progress.write({ layer: name, controls })
-    for (const control of controls) {
-      say(`${name}: control "${control.name}" ${control.failed ? 'fails, as it must' : 'HOLDS'}`)
-    }
-  }
+  if (layer.controlLast !== true) await runControls(layer, progress, say)
   const left = (state.plan ?? []).filter((each) => !state.done.has(each))
   const most = casesMax === undefined ? left.length : Math.max(0, casesMax - state.done.size)
   const step = Math.max(1, left.length / Math.max(1, most))
@@ -62,6 +56,20 @@ async function runLayer(
     }
   })
   await Promise.all(lanes)
+  if (layer.controlLast === true) await runControls(layer, progress, say)
+}
+
+async function runControls(
+  layer: Layer,
+  progress: Progress,
+  say: (text: string) => void,
+): Promise<void> {
+  if (progress.of(layer.name).controls !== null) return
+  const controls = await layer.control()
+  progress.write({ layer: layer.name, controls })
+  for (const { name, failed } of controls) {
+    say(`${layer.name}: control "${name}" ${failed ? 'fails, as it must' : 'HOLDS'}`)
+  }
 }
 
 /** Shuffled, so that a programme that is stopped has tried some of everything. */

@@ -1,5 +1,5 @@
-// Owns: the file that a programme goes on from: one line for each thing that was done, synced before
-// the next is begun.
+// Owns: the file that a programme goes on from: one line for each thing that was done, synced
+// before the next is begun.
 // Does not own: what is done.
 // Invariants: a line that was cut short by a kill is the last one, and is done again. Whatever the
 // plan was when the programme began stays the plan: places of faults move between executions.

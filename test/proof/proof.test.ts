@@ -67,7 +67,7 @@ describe('the programme itself', () => {
   })
   const options = { size: 'test', seed: 1, jobs: 1, say: () => {} } as const
 
-  test('J3 a programme that was killed goes on where it was, with a half-written line', async () => {
+  test('J3 a programme that was killed goes on where it was', async () => {
     const path = file()
     const first = new Progress(path)
     first.write({ heading: { ...heading, seed: 1 } })

@@ -1,6 +1,6 @@
-// Layers that are programmes of their own: simulated schedules, protocol models, named mutants. Each
-// writes what it found to a file of JSON.
-import { spawn } from 'node:child_process'
+// Layers that are programmes of their own: simulated schedules, protocol models, named mutants.
+// Each writes what it found to a file of JSON.
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,26 +21,42 @@ interface Said {
   surfaced?: number
   falseSurfaced?: number
   evidence?: string
-  wrong?: string[]
-  controls?: Control[]
-  missing?: string
+  bad?: string[]
+  controls?: { name: string; failed: boolean; evidence?: string }[]
 }
 
-function elsewhere(name: string, about: string, args: Record<Size, string[]>): Layer {
+interface Programme {
+  args: Record<Size, string[]>
+  /** Programs that it needs. */
+  needs?: readonly string[]
+  seeded?: boolean
+}
+
+const isThere = (command: string) => spawnSync(command, ['-V']).error === undefined
+
+function elsewhere(name: string, about: string, programme: Programme): Layer {
+  const { args, needs = [], seeded = false } = programme
   const path = join(root, 'scripts', `${name}.mjs`)
   let controls: Control[] = []
   return {
     ...{ name, about },
-    missing: () => (existsSync(path) ? null : `no scripts/${name}.mjs`),
+    missing: () => {
+      if (!existsSync(path)) return `no scripts/${name}.mjs`
+      const lacks = needs.filter((command) => !isThere(command))
+      return lacks.length === 0 ? null : `no ${lacks.join(', no ')}`
+    },
     plan: async (size) => [[size, ...args[size]].join(' ')],
     run: async (named, seed) => {
       const [, ...given] = named.split(' ')
-      const { said, code, out } = await call(path, [...given, '--seed', String(seed)])
-      controls = said.controls ?? []
+      const { said, code, out } = await call(path, [
+        ...given,
+        ...(seeded ? ['--seed', String(seed)] : []),
+      ])
+      controls = (said.controls ?? []).map((each) => ({ evidence: '', ...each }))
       return outcomeOf(name, said, code, out)
     },
-    // They have their own, and fail without them.
     control: async () => controls,
+    controlLast: true,
     alone: true,
   }
 }
@@ -64,7 +80,7 @@ async function call(path: string, args: readonly string[]) {
 
 function outcomeOf(name: string, said: Said, code: number | null, out: string): Outcome {
   const { cases = 0, faults = cases, effects = 0, duplicates = 0, lost = 0 } = said
-  const wrong = [...(said.wrong ?? [])]
+  const wrong = [...(said.bad ?? [])]
   if (code !== 0 || said.ok === false) wrong.push(`it ended with ${code}: ${out.slice(-2_000)}`)
   return {
     ...{ ...nothing, kind: name, injected: faults, evidence: said.evidence ?? '', wrong },
@@ -73,16 +89,17 @@ function outcomeOf(name: string, said: Said, code: number | null, out: string): 
   }
 }
 
+const sizes = { test: [], small: [], full: ['--full'] }
 export const sim = elsewhere('sim', 'simulated schedules of the real engine', {
-  ...{ test: [], small: [], full: ['--full'] },
+  args: sizes,
+  seeded: true,
 })
 export const models = elsewhere('models', 'protocol models in spin, with mutants', {
-  ...{ test: [], small: [], full: ['--full'] },
+  args: sizes,
+  needs: ['spin', 'gcc'],
 })
 export const mutants = elsewhere(
   'mutants',
   'named bugs of the protocol, each caught by two layers',
-  {
-    ...{ test: [], small: [], full: ['--full'] },
-  },
+  { args: sizes },
 )

@@ -38,7 +38,7 @@ export async function openFloors(dir, postgres) {
      * Short, and taken before and after every timing: a shared disk changes by the minute.
      * @returns {Promise<Floor>}
      */
-    probe: async (count = 300) => ({
+    probe: async (/** @type {number} */ count) => ({
       fdatasync: round(fdatasync(fd, count), 4),
       sqlite: round(sqlite.measure(count) / 1_000, 4),
       postgres: round((await server.one(count)) / 1_000, 4),

@@ -1,7 +1,7 @@
 // `npm run bench:peers`: Counterfoil beside others, in one run on one disk.
 //   --only dbos,counterfoil-sqlite   some systems
 //   --tests A,E                      some tests
-//   --steps 1000 --runs 50 --each 20 --growth 100,400,1600 --blocks 3 --crashes 5
+//   --steps 1000 --runs 50 --each 20 --growth 100,400,1600 --blocks 3 --crashes 5 --probes 300
 //   --no-leases                      no waiting for leases in test D
 //   --data folder                    where all stores lie; a folder of its own is made in it
 //   --out file                       results as JSON; the table and the pictures are made from it
@@ -32,6 +32,7 @@ const { values } = parseArgs({
     growth: { type: 'string', default: '100,400,1600' },
     blocks: { type: 'string', default: '3' },
     crashes: { type: 'string', default: '5' },
+    probes: { type: 'string', default: '300' },
     leases: { type: 'boolean', default: true },
     data: { type: 'string', default: tmpdir() },
     out: {
@@ -47,6 +48,7 @@ const sizes = {
   growth: values.growth.split(',').map(Number),
   blocks: Number(values.blocks),
   crashes: Number(values.crashes),
+  probes: Number(values.probes),
   leases: values.leases,
 }
 
@@ -105,7 +107,7 @@ async function main() {
     },
     sizes,
     postgres: postgres.facts,
-    floors: { before: await floors.probe(1_000) },
+    floors: { before: await floors.probe(sizes.probes * 3) },
     load: { before: loadavg() },
     systems: {},
     skipped,
@@ -131,7 +133,7 @@ async function main() {
         save()
       }
     }
-    results.floors.after = await floors.probe(1_000)
+    results.floors.after = await floors.probe(sizes.probes * 3)
     results.load.after = loadavg()
     save()
     await floors.close()

@@ -14,7 +14,7 @@ import { mean, now, quantile, round } from './numbers.mjs'
  * @property {Awaited<ReturnType<typeof import('./floors.mjs').openFloors>>} floors
  * @property {Sizes} sizes
  */
-/** @typedef {{ steps: number, runs: number, each: number, growth: number[], blocks: number, crashes: number, leases: boolean }} Sizes */
+/** @typedef {{ steps: number, runs: number, each: number, growth: number[], blocks: number, crashes: number, probes: number, leases: boolean }} Sizes */
 /** @typedef {Pick<import('./workload.mjs').Job, 'workload' | 'steps' | 'ids'>} Work */
 
 /**
@@ -72,9 +72,9 @@ function measured(place, system, test, work) {
 async function repeated(place, system, test, work) {
   const taken = []
   for (let i = 0; i < place.sizes.blocks; i++) {
-    const before = await place.floors.probe()
+    const before = await place.floors.probe(place.sizes.probes)
     const figures = await measured(place, system, test, work)
-    const floor = between(before, await place.floors.probe())
+    const floor = between(before, await place.floors.probe(place.sizes.probes))
     taken.push({ ...figures, floor })
   }
   taken.sort((a, b) => a.msPerStep - b.msPerStep)

@@ -98,13 +98,14 @@ export class Site {
    * When so many more effects have happened, by the upstream's word: moments of the work, whatever
    * the speed of the machine. Gives up when `until` is over.
    */
-  async progress(count: number, until: Promise<unknown>): Promise<void> {
-    const from = this.effects().length
+  async progress(more: number, until: Promise<unknown>): Promise<void> {
+    const count = () => readFileSync(this.log, 'latin1').split('\n').length
+    const from = count()
     let over = false
     void until.then(() => {
       over = true
     })
-    while (!over && this.effects().length < from + count) {
+    while (!over && count() < from + more) {
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }

@@ -21,7 +21,9 @@ export interface Killed {
 /** New work for every life, so that it rarely comes to its end before it is killed. */
 const runsALife = 3
 const openRuns = 12
-const lifeMsMax = 90
+/** Moments of the work, whatever the speed of the machine: after so many effects, and a little. */
+const effectsMax = 8
+const littleMsMax = 12
 
 export async function killAtRandom(seed: number, killsWanted: number): Promise<Killed> {
   const random = seeded(seed)
@@ -33,11 +35,8 @@ export async function killAtRandom(seed: number, killsWanted: number): Promise<K
     for (let i = 0; i < runsALife; i++) runIds.push(`r${runIds.length}`)
     const live = runIds.slice(-openRuns)
     const { child, exit } = site.worker('worker.mjs', 0, live.join(','))
-    // From the moment it begins to work: before that there is nothing to lose.
-    let timer: NodeJS.Timeout | undefined
-    child.stdout?.once('data', () => {
-      timer = setTimeout(() => child.kill('SIGKILL'), random() * lifeMsMax)
-    })
+    await site.progress(1 + Math.floor(random() * effectsMax), exit)
+    const timer = setTimeout(() => child.kill('SIGKILL'), random() * littleMsMax)
     const { signal } = await exit
     clearTimeout(timer)
     lives++
@@ -59,7 +58,8 @@ export async function killAtRandom(seed: number, killsWanted: number): Promise<K
   const { doubts, falseDoubts } = site
   await site.close()
   return {
-    ...{ kills, lives, runs: runIds.length, effects: effects.length, doubts, falseDoubts },
+    ...{ kills, lives, runs: runIds.length, doubts, falseDoubts },
+    effects: effects.filter(({ repeated }) => !repeated).length,
     ...{ duplicates: twice.length, lost: lost.length, resumeMs, wrong },
   }
 }

@@ -121,9 +121,9 @@ export class LoopDisk {
   }
 
   /** As after a power cut: what the device had been given, and no more. */
-  cut(meanwhile: () => void): void {
+  async cut(end: () => Promise<unknown>): Promise<void> {
     copyFileSync(this.image, `${this.image}.cut`)
-    meanwhile()
+    await end()
     run('umount', this.mount)
     renameSync(`${this.image}.cut`, this.image)
     run('mount', '-o', 'loop', this.image, this.mount)

@@ -55,8 +55,10 @@ async function onLoop(name: string, seed: number): Promise<Outcome> {
         await pause(random() * 10)
         child.kill('SIGSTOP')
         if (child.exitCode !== null) return { injected: 0, evidence: '', kind: 'loop' }
-        disk.cut(() => child.kill('SIGKILL'))
-        await exit
+        await disk.cut(() => {
+          child.kill('SIGKILL')
+          return exit
+        })
         return { injected: 1, evidence: 'the image was copied and mounted', kind: 'loop' }
       },
       { after: rebooted, store },

@@ -86,9 +86,12 @@ test('D4 C7 C10 the program of docs/guides/operating.md prints what is shown', (
 test('C2 the program of docs/guides/scopes.md prints what is shown', () => expectRuns('scopes.mjs'))
 test('O3 D11 the drill of docs/recovery.md prints what is shown', () => expectRuns('recovery.mjs'))
 
+test('J2 the program of docs/guides/chaos.md prints what is shown', () => expectRuns('chaos.mjs'))
+
 test('O3 every whole program in the documents is run here', () => {
   const run = [
     'approvals',
+    'chaos',
     'gate',
     'graphs',
     'operating',

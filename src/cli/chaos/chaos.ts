@@ -43,7 +43,8 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
   const judge = new Judge(first, second, plan)
   const spots = spotsOf(first.driven)
   const random = seeded(plan.seed)
-  const chosen = choose(spots, plan.kills, random).map((spot, index) => ({
+  const telling = tellingSpots(spots, first.driven)
+  const chosen = choose(spots, telling, plan.kills, random).map((spot, index) => ({
     ...{ spot, point: index + 1 },
     dieAts: dieAtsOf(spot, first.driven, plan.pairs ? random : null),
   }))
@@ -136,14 +137,28 @@ function dieAtsOf({ life, at }: Spot, { lives }: Driven, random: (() => number) 
   return [...first, 1 + Math.floor(random() * (lives[life]?.hits.length ?? 1))]
 }
 
-function choose(spots: readonly Spot[], kills: number | null, random: () => number): Spot[] {
+/** For each tool, the moment when it has done its work and nobody knows. */
+function tellingSpots(spots: readonly Spot[], { lives, entries }: Driven): Spot[] {
+  const tools = [...new Set(entries.map(({ tool }) => tool))]
+  return tools.flatMap(
+    (tool) => spots.find(({ life, at }) => lives[life]?.hits[at - 1] === `after ${tool}`) ?? [],
+  )
+}
+
+/** Those that tell most, and others by chance. */
+function choose(
+  spots: readonly Spot[],
+  telling: readonly Spot[],
+  kills: number | null,
+  random: () => number,
+): Spot[] {
   if (kills === null || kills >= spots.length) return [...spots]
-  const left = [...spots.keys()]
-  const taken = Array.from({ length: kills }, () => {
-    const [index = 0] = left.splice(Math.floor(random() * left.length), 1)
-    return index
-  })
-  return taken.sort((a, b) => a - b).flatMap((index) => spots[index] ?? [])
+  const taken = telling.slice(0, kills)
+  const left = spots.filter((spot) => !taken.includes(spot))
+  while (taken.length < kills) {
+    taken.push(...left.splice(Math.floor(random() * left.length), 1))
+  }
+  return taken.sort((a, b) => a.life - b.life || a.at - b.at)
 }
 
 /** mulberry32: small, and the same everywhere. */

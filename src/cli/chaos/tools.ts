@@ -21,44 +21,43 @@ function toolOf(
   points: readonly Tried[],
   plan: Plan,
 ): ChaosTool {
-  const { reference } = judge
-  const was = ofTool(judge.count(reference), tool)
-  const counts = points.flatMap(({ seen }) => (seen ? [{ seen, ...again(seen, was) }] : []))
-  function again(seen: Seen, before: ReadonlyMap<string, Counted>) {
-    const rows = [...ofTool(judge.count(seen), tool)]
-    const over = rows.map(([place, row]) => {
-      const old = before.get(place)
-      const asks = Math.max(0, row.asks - (old?.asks ?? 0))
-      return { asks, most: mostOf(row.effects, old?.effects ?? 0) }
-    })
-    const sandbox = seen.driven.totals?.[tool]
-    const total = sandbox === undefined ? 0 : mostOf(sandbox, reference.driven.totals?.[tool] ?? 0)
-    return {
-      asks: over.reduce((sum, { asks }) => sum + asks, 0),
-      most: sandbox === undefined ? Math.max(0, ...over.map(({ most }) => most)) : total,
-    }
-  }
+  const { totals } = judge.reference.driven
+  const was = [...ofTool(judge.count(judge.reference), tool).values()]
+  const others = points.flatMap(({ seen }) => (seen ? [compared(judge, seen, tool)] : []))
   const found = points.flatMap(({ findings }) => findings).filter((one) => one.tool === tool)
   const kinds = (...names: string[]) => found.filter(({ kind }) => names.includes(kind)).length
   const doubts = points.flatMap((point) => point.doubts).filter((one) => one.tool === tool)
-  const sentAgain = counts.reduce((sum, { asks }) => sum + asks, 0)
+  const sentAgain = sum(others.map(({ again }) => again))
   const upstream = plan.upstreamOf(tool, replayClass)
   const duplicates = kinds('duplicate', 'strange')
-  const seenBySandbox = reference.driven.totals?.[tool] !== undefined
-  const visible = upstream === 'mock' || seenBySandbox
-  const sums = [...was.values()]
+  const visible = upstream === 'mock' || totals?.[tool] !== undefined
+  const effects = totals?.[tool] ?? sum(was.map((row) => row.effects))
   return {
     ...{ tool, replayClass, upstream, sentAgain, duplicates, lost: kinds('lost') },
-    calls: sums.reduce((sum, { asks }) => sum + asks, 0),
-    effects: reference.driven.totals?.[tool] ?? sums.reduce((sum, { effects }) => sum + effects, 0),
-    effectsMax: Math.max(...sums.map(({ effects }) => mostOf(effects, effects)), 0, ...mosts()),
+    ...{ calls: sum(was.map(({ asks }) => asks)), effects },
+    effectsMax: Math.max(Math.min(1, effects), ...others.map(({ most }) => most)),
     doubts: doubts.length,
     doubtsInVain: doubts.filter(({ happened }) => !happened).length,
     holds: holdsOf(replayClass, { duplicates, sentAgain, visible }),
   }
-  function mosts(): number[] {
-    return counts.map(({ most }) => most)
-  }
+}
+
+/** How often calls of the tool were sent once more, and the most effects that one of them had. */
+function compared(judge: Judge, seen: Seen, tool: string): { again: number; most: number } {
+  const { reference } = judge
+  const was = ofTool(judge.count(reference), tool)
+  const rows = [...ofTool(judge.count(seen), tool)]
+  const over = rows.map(([place, { asks }]) => Math.max(0, asks - (was.get(place)?.asks ?? 0)))
+  const counted = seen.driven.totals?.[tool]
+  const most =
+    counted === undefined
+      ? rows.map(([place, { effects }]) => mostOf(effects, was.get(place)?.effects ?? 0))
+      : [mostOf(counted, reference.driven.totals?.[tool] ?? 0)]
+  return { again: sum(over), most: Math.max(0, ...most) }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, number) => all + number, 0)
 }
 
 /** The most effects of one call, where so many calls are alike. */

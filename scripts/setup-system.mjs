@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 const WANTED = [
   { command: 'pgbouncer', package: 'pgbouncer' },
   { command: 'chromium', package: 'chromium' },
+  { command: 'spin', package: 'spin' },
   { command: 'strace', package: 'strace' },
   { command: 'gcc', package: 'gcc' },
   { command: 'spin', package: 'spin' },

@@ -11,6 +11,7 @@ export interface Totals {
   effects: number
   decisions: number
   decisionsMax: number
+  eventsMax: number
   doubts: number
   falseDoubts: number
   bad: { seed: number; found: readonly string[] }[]
@@ -18,7 +19,15 @@ export interface Totals {
 
 export function noTotals(): Totals {
   return {
-    ...{ seeds: 0, schedules: 0, events: 0, effects: 0, decisions: 0, decisionsMax: 0 },
+    ...{
+      seeds: 0,
+      schedules: 0,
+      events: 0,
+      effects: 0,
+      decisions: 0,
+      decisionsMax: 0,
+      eventsMax: 0,
+    },
     ...{ doubts: 0, falseDoubts: 0, bad: [] },
     faults: { crash: 0, stall: 0, lost: 0, locked: 0, unheard: 0, late: 0 },
   }
@@ -42,6 +51,7 @@ export async function batch(
       totals[key] += outcome[key]
     }
     totals.decisionsMax = Math.max(totals.decisionsMax, outcome.decisions)
+    totals.eventsMax = Math.max(totals.eventsMax, outcome.events)
     if (outcome.bad.length > 0) totals.bad.push({ seed, found: outcome.bad })
   }
   return totals
@@ -58,6 +68,7 @@ export function sum(parts: readonly Totals[]): Totals {
       totals.faults[kind as keyof Totals['faults']] += count
     }
     totals.decisionsMax = Math.max(totals.decisionsMax, part.decisionsMax)
+    totals.eventsMax = Math.max(totals.eventsMax, part.eventsMax)
     totals.bad.push(...part.bad)
   }
   return totals

@@ -14,7 +14,7 @@ import { clockOf, Schedule } from './schedule.ts'
 import { Watch } from './watch.ts'
 import { World } from './world.ts'
 
-const eventsMax = 20_000
+const eventsMax = 8_000
 export const leaseMs = 3_000
 const pollMs = 1_000
 
@@ -57,7 +57,7 @@ class Fleet {
   constructor(plan: Plan, keep: boolean) {
     this.plan = plan
     this.keep = keep
-    const { seed, local, faults, tooLate } = plan
+    const { seed, local, faults, tooLate, hasty } = plan
     const server = { name: 'server', dead: false, frozenUntil: 0 }
     const clock = clockOf(this.schedule, server, `${seed} server`)
     const trace = (line: string) => this.note(line)
@@ -79,7 +79,8 @@ class Fleet {
       },
       callBack: (token, result) => this.clients.callBack(token, result),
     })
-    this.person = new Person(this.site, this.world, new SimProcess(this.site, 'person', false))
+    const person = new SimProcess(this.site, 'person', false)
+    this.person = new Person(this.site, this.world, person, hasty)
     this.clients = new Clients(this.site, new SimProcess(this.site, 'clients', false))
     this.foreign = plan.runs
       .filter((run) => run.kind === 'scope')
@@ -120,9 +121,9 @@ class Fleet {
     const { items: runs } = await store.listRuns({ namespace: 'default', countMax: 200 })
     const { findings } = await verifyLedger(store, { namespace: 'default' })
     const found = judge({
-      ...{ plan: this.plan, runs, settled: watch.settled },
+      ...{ plan: this.plan, runs, settled: watch.settled, failed: watch.failed },
       landings: this.world.landings,
-      foreign: this.foreign,
+      unlooked: this.person.unlooked,
     })
     return [
       ...new Set([
@@ -191,7 +192,7 @@ class Fleet {
       process.dead = true
       if (again) schedule.at(null, fault.restartMs, again)
     } else if (fault.kind === 'stall') {
-      process.frozenUntil = schedule.time + fault.ms
+      process.freeze(fault.ms, fault.deafMs)
       // Somebody else is sent for meanwhile; the other may come back.
       if (process.name.startsWith('h') && again) schedule.at(null, 200, again)
     }

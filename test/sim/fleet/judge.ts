@@ -1,6 +1,5 @@
 // What must be true of a fleet when all is over, by the world's own count.
-import type { Run } from '../../../src/model/records.ts'
-import type { Foreign } from './clients.ts'
+import { callKeyOfAttempt, type Run } from '../../../src/model/records.ts'
 import { type Plan, type RunPlan, stepsOf } from './plan.ts'
 import { tokensOf } from './watch.ts'
 import type { Landing } from './world.ts'
@@ -11,10 +10,13 @@ export interface Judged {
   readonly landings: readonly Landing[]
   /** What is on record as settled, by call. */
   readonly settled: ReadonlyMap<string, string>
-  readonly foreign: readonly Foreign[]
+  /** Calls that are on record as failed for certain. */
+  readonly failed: ReadonlySet<string>
+  /** Sites of which a person said, without a look, that it had not happened. */
+  readonly unlooked: ReadonlySet<string>
 }
 
-export function judge({ plan, runs, landings, settled }: Judged): string[] {
+export function judge({ plan, runs, landings, settled, failed, unlooked }: Judged): string[] {
   const found: string[] = []
   for (const run of runs) {
     if (run.state === 'failed') found.push(`RUN FAILED: ${run.runId} ${run.errorJson}`)
@@ -27,14 +29,15 @@ export function judge({ plan, runs, landings, settled }: Judged): string[] {
   }
   for (const [site, mine] of bySite) {
     const most = allowed.get(site) ?? 0
-    if (mine.length <= most) continue
+    if (mine.length <= most || unlooked.has(site)) continue
     const kind = mine[0]?.cls === 'keyed' ? 'KEYED' : 'UNSAFE'
     found.push(`${kind} EFFECT TWICE: ${site} ${mine.length} for ${most}`)
   }
-  const landed = new Set<string>()
-  landings.forEach((landing) => {
-    landed.add(landing.effect)
-  })
+  const landed = new Set(landings.map(({ effect }) => effect))
+  for (const { runId, attemptId, site } of landings) {
+    const isFailed = failed.has(`${runId}/${callKeyOfAttempt(attemptId)}`)
+    if (isFailed && !unlooked.has(site)) found.push(`FAILED BUT LANDED: ${runId} ${attemptId}`)
+  }
   for (const [key, result] of settled) {
     for (const token of tokensOf(result)) {
       if (token.startsWith('e') && !landed.has(token)) {
@@ -45,7 +48,8 @@ export function judge({ plan, runs, landings, settled }: Judged): string[] {
   const receipts = new Set([...settled.values()].flatMap((result) => tokensOf(result)))
   for (const { effect, site, runId } of landings) {
     const over = runs.some((run) => run.runId === runId && run.state === 'completed')
-    if (over && !receipts.has(effect)) found.push(`EFFECT NOT ON RECORD: ${site} ${effect}`)
+    if (over && !receipts.has(effect) && !unlooked.has(site))
+      found.push(`EFFECT NOT ON RECORD: ${site} ${effect}`)
   }
   return found
 }

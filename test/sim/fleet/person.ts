@@ -5,7 +5,7 @@ import { isCounterfoilError } from '../../../src/model/errors.ts'
 import { attemptId, type Item, keyOf } from '../../../src/model/records.ts'
 import type { SimProcess, Site } from './process.ts'
 import { stream } from './schedule.ts'
-import type { World } from './world.ts'
+import type { SimInput, World } from './world.ts'
 
 export interface Asked {
   doubts: number
@@ -24,11 +24,15 @@ export class Person {
   private readonly self: SimProcess
   private readonly inbox: Inbox
   private readonly random: () => number
+  private readonly hasty: boolean
+  /** Calls that were sent again on a word given without a look. */
+  readonly unlooked = new Set<string>()
   private readonly busy = new Set<string>()
   private looking = false
 
-  constructor(site: Site, world: World, self: SimProcess) {
+  constructor(site: Site, world: World, self: SimProcess, hasty: boolean) {
     this.site = site
+    this.hasty = hasty
     this.world = world
     this.self = self
     this.random = stream(`${site.seed} person`)
@@ -87,6 +91,10 @@ export class Person {
   private async settle({ itemId, runId }: Item): Promise<void> {
     const { world } = this
     const shown = await this.inbox.get(itemId)
+    if (this.hasty && this.random() < 0.7) {
+      this.unlooked.add((shown.body.input as SimInput).site)
+      return this.decide(shown, { outcome: 'did_not_happen', madeSure: true }, 'doubt')
+    }
     const ids = attemptsOf(shown)
     const landed = world.landed(runId, ids)
     if (landed) return this.decide(shown, { outcome: 'happened', result: landed }, 'doubt')

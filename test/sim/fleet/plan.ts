@@ -23,7 +23,8 @@ export interface RunPlan {
 /** To whichever worker or host comes to this boundary, counted over all of them. */
 export type Fault = { readonly boundary: number } & (
   | { readonly kind: 'crash'; readonly restartMs: number }
-  | { readonly kind: 'stall'; readonly ms: number }
+  /** `deafMs`: what was under way to it comes so much later than it thaws. */
+  | { readonly kind: 'stall'; readonly ms: number; readonly deafMs: number }
   /** The answer of a store call is lost; `applied`: on its way back. */
   | { readonly kind: 'lost'; readonly applied: boolean }
   | { readonly kind: 'locked' }
@@ -39,6 +40,8 @@ export interface Plan {
   readonly faults: readonly Fault[]
   /** The control: effects may land later than the tools' quiet time. */
   readonly tooLate: boolean
+  /** The person sometimes says that it did not happen without having looked. */
+  readonly hasty: boolean
 }
 
 export function planOf(seed: number | string, { tooLate = false } = {}): Plan {
@@ -50,7 +53,8 @@ export function planOf(seed: number | string, { tooLate = false } = {}): Plan {
   const count = pick([1, 2, 3, 3, 4, 5])
   const faults = Array.from({ length: count }, () => faultOf(random))
   const [concurrency, local] = [pick([1, 4]), random() < 0.6]
-  return { seed: name, workers, concurrency, local, runs, faults, tooLate }
+  const hasty = random() < 0.3
+  return { seed: name, workers, concurrency, local, runs, faults, tooLate, hasty }
 }
 
 function faultOf(random: () => number): Fault {
@@ -58,7 +62,10 @@ function faultOf(random: () => number): Fault {
   const at = { boundary: 3 + Math.floor(random() ** 1.3 * 50) }
   const kind = pick(['crash', 'crash', 'stall', 'stall', 'lost', 'lost', 'locked'] as const)
   if (kind === 'crash') return { ...at, kind, restartMs: pick([0, 50, 500, 4_000]) }
-  if (kind === 'stall') return { ...at, kind, ms: pick([100, 1_500, 3_500, 3_500, 8_000]) }
+  if (kind === 'stall') {
+    const [ms, deafMs] = [pick([100, 1_500, 3_500, 3_500, 8_000]), pick([0, 0, 0, 100, 1_500])]
+    return { ...at, kind, ms, deafMs }
+  }
   if (kind === 'lost') return { ...at, kind, applied: random() < 0.6 }
   return { ...at, kind }
 }

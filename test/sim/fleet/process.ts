@@ -6,7 +6,7 @@ import type { Engine } from '../../../src/engine/execute.ts'
 import { RateLimits } from '../../../src/engine/rate-limit.ts'
 import type { Graph } from '../../../src/model/graph.ts'
 import type { Run } from '../../../src/model/records.ts'
-import type { Store } from '../../../src/store/store.ts'
+import type { Commit, Store } from '../../../src/store/store.ts'
 import type { Liveness } from '../../../src/worker/liveness.ts'
 import type { Fault } from './plan.ts'
 import { clockOf, type Owner, type Schedule, stream } from './schedule.ts'
@@ -42,6 +42,8 @@ export class SimProcess implements Owner {
   readonly name: string
   dead = false
   frozenUntil = 0
+  private frozenAt = 0
+  private deafUntil = 0
   readonly clock: Clock
   readonly store: Store
   private readonly site: Site
@@ -67,6 +69,13 @@ export class SimProcess implements Owner {
     const fault = site.faults.find((each) => each.boundary === boundary) ?? null
     if (fault?.kind === 'crash' || fault?.kind === 'stall') site.onFault(this, fault)
     return fault
+  }
+
+  /** Stands still; answers to what it asked before come when they come. */
+  freeze(ms: number, deafMs: number): void {
+    this.frozenAt = this.site.schedule.time
+    this.frozenUntil = this.frozenAt + ms
+    this.deafUntil = this.frozenUntil + deafMs
   }
 
   engine(graphs: readonly Graph[]): Engine & { namespace: string } {
@@ -119,7 +128,7 @@ export class SimProcess implements Owner {
     const call = store[name as 'load'] as (...args: unknown[]) => Promise<unknown>
     return async (...args: unknown[]) => {
       await schedule.pause(this, this.delayMs())
-      return watch.around(this, name, args, () => call(...args))
+      return watch.around(this, name, args, call)
     }
   }
 
@@ -129,17 +138,20 @@ export class SimProcess implements Owner {
     return async (...args: unknown[]) => {
       // Most claims find nothing: those are no place to die.
       const lost = name === 'claim' ? null : this.boundary()
+      const askedAt = schedule.time
       // Nothing of an amendment happens without the process that makes it.
       await schedule.pause(name === 'amend' ? this : null, this.delayMs())
-      if (lost?.kind === 'lost' && !lost.applied) return this.lose(lost)
+      if (lost?.kind === 'lost' && !lost.applied) return this.lose(lost, name, args)
       if (lost?.kind === 'locked' && name === 'commit') return this.locked(args)
-      const outcome = await settled(() => watch.around(this, name, args, () => call(...args)))
+      const outcome = await settled(() => watch.around(this, name, args, call))
       const idle = name === 'claim' && (outcome.value as Run[] | null)?.length === 0
       const after = this.dead || idle ? null : this.boundary()
       await schedule.pause(this, this.delayMs())
+      const late = askedAt <= this.frozenAt ? this.deafUntil - schedule.time : 0
+      if (late > 0) await schedule.pause(this, late)
       const gone = lost?.kind === 'lost' || after?.kind === 'lost' ? (lost ?? after) : null
-      if (name === 'claim') return this.claimed(outcome, gone)
-      if (gone) return this.lose(gone)
+      if (name === 'claim') return this.claimed(outcome, gone, args)
+      if (gone) return this.lose(gone, name, args)
       if (outcome.error !== null) throw outcome.error
       return outcome.value
     }
@@ -150,18 +162,19 @@ export class SimProcess implements Owner {
     return (args[0] as unknown[]).map(() => 'locked')
   }
 
-  private lose(fault: Fault): never {
+  private lose(fault: Fault, name: string, args: unknown[]): never {
     this.site.happened.lost++
+    if (name === 'commit') this.site.watch.unanswered(this, args[0] as Commit[])
     this.site.trace(`${this.name} hears nothing (${fault.boundary})`)
     throw new Error('the line to the store was cut')
   }
 
   /** A claim that went unanswered is answered by the next one: every store sees to that. */
-  private claimed({ error, value }: Outcome, gone: Fault | null): unknown {
+  private claimed({ error, value }: Outcome, gone: Fault | null, args: unknown[]): unknown {
     const runs = (value ?? []) as Run[]
     if (gone) {
       this.lostClaims.push(...runs)
-      return this.lose(gone)
+      return this.lose(gone, 'claim', args)
     }
     if (error !== null) throw error
     const lost = this.lostClaims.filter((run) => this.site.watch.isHolder(run))

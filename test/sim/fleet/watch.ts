@@ -2,7 +2,7 @@
 // one winner a fence, no dispatch without a durable intent, a history that is a prefix of what the
 // code has observed. It has its own books and asks the store for nothing.
 import { callKeyOfAttempt, keyOf, type Run } from '../../../src/model/records.ts'
-import type { Changes, Commit, CommitResult } from '../../../src/store/store.ts'
+import type { Amendment, Changes, Commit, CommitResult, Loaded } from '../../../src/store/store.ts'
 import type { Owner } from './schedule.ts'
 
 /** What the code of one execution has been given, in its order. */
@@ -16,11 +16,17 @@ export class Watch {
   private readonly holders = new Map<string, { fence: number; workerId: string }>()
   /** Ids of results and signals that are in a settled record. */
   private readonly durable = new Set<string>()
-  /** Attempts that are on record, and the calls that have one. */
-  private readonly intents = new Set<string>()
+  /** Attempts that are on record with their fence, and the calls that have one. */
+  private readonly intents = new Map<string, number>()
+  /** Calls that are known to have landed by somebody who no longer holds the run. */
+  private readonly known = new Set<string>()
+  /** Commits without an answer. */
+  private readonly unknown = new Map<string, string>()
   private readonly executions = new Map<string, Observed[]>()
   private readonly trace: (line: string) => void
   readonly settled = new Map<string, string>()
+  /** Calls that have failed for certain. */
+  readonly failed = new Set<string>()
   private readonly over = new Set<string>()
 
   constructor(trace: (line: string) => void) {
@@ -32,9 +38,11 @@ export class Watch {
     process: Owner,
     name: string,
     args: readonly unknown[],
-    call: () => Promise<unknown>,
+    call: (...args: unknown[]) => Promise<unknown>,
   ): Promise<unknown> {
-    const value = await call()
+    if (name === 'amend') return this.amended(process, args, call)
+    if (name === 'commit') this.checkRepeats(process, args[0] as Commit[])
+    const value = await call(...args)
     if (name === 'claim') this.claimed(process, value as Run[])
     if (name === 'commit') this.committed(process, args[0] as Commit[], value as CommitResult[])
     else if (name !== 'renew' && name !== 'load') this.trace(`${process.name} ${name}`)
@@ -43,6 +51,13 @@ export class Watch {
 
   ended(runs: readonly { readonly runId: string }[]): boolean {
     return runs.every(({ runId }) => this.over.has(runId))
+  }
+
+  /** The answer to these was lost: whoever wrote them knows nothing (I4). */
+  unanswered(process: Owner, batch: readonly Commit[]): void {
+    for (const { runId, fence, commitId } of batch) {
+      this.unknown.set(`${process.name}/${runId}/${fence}`, commitId)
+    }
   }
 
   isHolder({ runId, fence, workerId }: Run): boolean {
@@ -60,10 +75,45 @@ export class Watch {
 
   /** An attempt is being sent, by code that had seen so much when it issued the call. */
   sent(runId: string, attemptId: string, seen: readonly Observed[]): void {
-    if (!this.intents.has(`${runId}/${attemptId}`)) {
-      this.notes.push(`EFFECT WITHOUT INTENT: ${runId} ${attemptId}`)
+    const fence = this.intents.get(`${runId}/${attemptId}`)
+    if (fence === undefined) this.notes.push(`EFFECT WITHOUT INTENT: ${runId} ${attemptId}`)
+    else if (fence !== this.holders.get(runId)?.fence) {
+      this.notes.push(`SENT BY A STALE HOLDER: ${runId} ${attemptId}`)
     }
     this.checkPrefix(runId, seen, `before ${attemptId} was sent`)
+  }
+
+  /** I4: after an error the same commit again, unless the lease may be over. */
+  private checkRepeats(process: Owner, batch: readonly Commit[]): void {
+    for (const { runId, fence, commitId } of batch) {
+      const key = `${process.name}/${runId}/${fence}`
+      const before = this.unknown.get(key)
+      this.unknown.delete(key)
+      if (before === undefined || before === commitId || process.frozenUntil > 0) continue
+      this.notes.push(`COMMIT NOT REPEATED: ${runId} ${before}, then ${commitId}`)
+    }
+  }
+
+  private async amended(
+    process: Owner,
+    [ref, by, change, ...rest]: readonly unknown[],
+    call: (...args: unknown[]) => Promise<unknown>,
+  ): Promise<unknown> {
+    let made: Changes | null = null
+    const seen = (now: Loaded) => {
+      const amendment = (change as (now: Loaded) => Amendment<unknown>)(now)
+      made = amendment.changes
+      return amendment
+    }
+    const value = await call(ref, by, seen, ...rest)
+    const { runId } = ref as Run
+    const { evidence = [], decisions = [] } = (made ?? {}) as Changes
+    for (const { attemptId, outcome } of evidence) {
+      if (outcome === 'landed') this.known.add(`${runId}/${callKeyOfAttempt(attemptId)}`)
+    }
+    const said = [...evidence, ...decisions].map(({ outcome }) => outcome)
+    this.trace(`${process.name} amends ${runId} ${said.join(' ')}`)
+    return value
   }
 
   private claimed(process: Owner, runs: readonly Run[]): void {
@@ -85,15 +135,22 @@ export class Watch {
       if (holder?.fence !== fence || holder.workerId !== workerId) {
         this.notes.push(`STALE WRITE LANDED: ${runId} ${commitId} of ${process.name}`)
       }
-      this.note(runId, changes)
+      const refused = changes.events?.find(({ data }) => data['refused'] === true)
+      if (refused) this.notes.push(`CHANGES REFUSED: ${runId} ${refused.data['cause']}`)
+      this.note(runId, changes, fence)
       this.check(process, runId, changes)
     })
   }
 
-  private note(runId: string, changes: Changes): void {
-    for (const { attemptId } of changes.attempts ?? []) {
-      this.intents.add(`${runId}/${attemptId}`)
-      this.intents.add(`${runId}/${callKeyOfAttempt(attemptId)}`)
+  private note(runId: string, changes: Changes, fence: number): void {
+    for (const { attemptId, endedAt } of changes.attempts ?? []) {
+      const call = `${runId}/${callKeyOfAttempt(attemptId)}`
+      const isNew = endedAt === null && !this.intents.has(`${runId}/${attemptId}`)
+      if (isNew && this.known.has(call) && !call.includes('/keyed/')) {
+        this.notes.push(`SENT AFTER EVIDENCE: ${runId} ${attemptId}`)
+      }
+      if (isNew) this.intents.set(`${runId}/${attemptId}`, fence)
+      this.intents.set(call, fence)
     }
     for (const record of changes.records ?? []) {
       if (record.seq === null) continue
@@ -102,6 +159,7 @@ export class Watch {
       const before = this.settled.get(key)
       if (before !== undefined && before !== result) this.notes.push(`RECEIPT CHANGED: ${key}`)
       this.settled.set(key, result)
+      if (record.status === 'failed') this.failed.add(`${runId}/${keyOf(record)}`)
       for (const token of tokensOf(record.resultJson)) this.durable.add(token)
       this.checkIntent(runId, record.status, record)
     }

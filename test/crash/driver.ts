@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { verifyLedger } from '../../src/client/verify.ts'
 import { type Counterfoil, open } from '../../src/index.ts'
 import { canonical } from '../../src/model/canonical.ts'
+import { checkHistory } from './history.ts'
 import { answerTo } from './truth.mjs'
 
 export interface Effect {
@@ -205,9 +206,13 @@ export class Site {
     throw new Error(`threads ask for ever: ${threads.join(', ')}`)
   }
 
-  /** What the ledger says against itself. */
-  findings(namespace = 'default'): Promise<string[]> {
+  /**
+   * What the ledger says against itself and against the upstream's log; of another namespace than
+   * the usual one, where run ids do not name effects, the first alone.
+   */
+  findings(namespace?: string): Promise<string[]> {
     return this.with(async (cf) => {
+      if (namespace === undefined) return checkHistory(cf.store, this.effects())
       const { findings } = await verifyLedger(cf.store, { namespace })
       return findings.map((each) => `${each.runId} ${each.kind} ${each.subject}: ${each.message}`)
     })

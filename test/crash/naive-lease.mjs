@@ -22,7 +22,14 @@ async function isDone() {
   return rows.length === subjects.length
 }
 
+async function isHeld() {
+  const { rows } = await client.query("select 1 from naive_lease where holder <> ''")
+  return rows.length > 0
+}
+
 const subjects = ['hello', 'paid', 'bye']
+// The other one comes when the first is at work.
+while (who !== 'first' && !(await isHeld())) await new Promise((resolve) => setTimeout(resolve, 5))
 while (!(await isDone())) {
   if (!(await take())) {
     await new Promise((resolve) => setTimeout(resolve, 20))

@@ -126,9 +126,7 @@ export async function naiveLease(server: PostgresServer, shiftMs = hourMs): Prom
     const env = { COUNTERFOIL_SHIFT_MS: String(ms) }
     return site.spawn(script('naive-lease.mjs'), [server.url, site.port, who], flags, { env })
   }
-  const first = start('first', 0)
-  await site.progress(1, first.exit)
-  const second = start('second', shiftMs)
+  const [first, second] = [start('first', 0), start('second', shiftMs)]
   const [said] = await once(second.child.stdout as NodeJS.ReadableStream, 'data')
   const off = Number(String(said).trim().split(' ')[2]) - Date.now()
   await Promise.all([first.exit, second.exit])

@@ -64,7 +64,6 @@ export const mutants = [
 `,
     breaks: 'I11: a grant is used by an attempt, and can be used by another after a crash',
     fleet: [147, 167],
-    tests: ['test/engine/first.test.ts'],
     model: ['attempts', 'SPLIT_GRANT'],
   },
   {

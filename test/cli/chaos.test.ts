@@ -204,7 +204,7 @@ let sent = 0
 export const mocks = { mail: () => ({ id: 'm-' + ++sent }) }`
 
 test(
-  'J2, C2 an agent on another runtime, whose calls pass scopes, is killed like a graph',
+  'J2, C2 an agent on another runtime, with scopes, is killed like a graph',
   async () => {
     const { code, report, stderr } = await chaos([file(host), '--kills', '4', '--seed', '5'])
     expect([code, stderr]).toEqual([0, ''])
@@ -242,7 +242,8 @@ test(
 test(
   'J2 what chaos cannot work with is refused with a code, and nothing is begun',
   async () => {
-    const two = `${tools}\nexport const a = workflow({ id: 'a@1.0.0', input: any, run: async () => 1 })
+    const two = `${tools}
+    export const a = workflow({ id: 'a@1.0.0', input: any, run: async () => 1 })
     export const b = workflow({ id: 'b@1.0.0', input: any, run: async () => 1 })`
     const endless = `${tools}\nexport const a = workflow({ id: 'a@1.0.0', input: any,
     run: () => new Promise(() => {}) })`

@@ -113,7 +113,7 @@ test('J2 an end that differs is found, and what moves by itself is not taken for
   expect((await chaos({ ...ignored, mocks: changing })).ok).toBe(true)
 })
 
-test('J2 control flow that moves at a resume is reported as drift, at its crash points', async () => {
+test('J2 control flow that moves at a resume is reported as drift, by crash point', async () => {
   let visits = 0
   const roving = workflow({
     id: 'roving@1.0.0',
@@ -174,7 +174,7 @@ const everything = graph({
   },
 })
 
-test('J2 people, days, signals, callbacks and children are seen to; a sleep hangs nobody', async () => {
+test('J2 people, days, signals, callbacks and children are seen to; nothing hangs', async () => {
   const given = {
     mocks: { mail: mocks.mail, order: () => ({ orderId: 'o-1' }) },
     ...{ graphs: [child], answers: { 'How much?': 70 }, signals: { paid: { amount: 70 } } },

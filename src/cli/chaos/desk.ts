@@ -100,12 +100,8 @@ export class Attendant {
     }
     const answer = await this.stage.answer(asked)
     if (item.kind === 'question') {
-      if (answer === undefined)
-        throw unanswered(
-          `asks ${JSON.stringify(title)}`,
-          `answers = {
-  ${JSON.stringify(title)}: … }`,
-        )
+      const name = JSON.stringify(title)
+      if (answer === undefined) throw unanswered(`asks ${name}`, `answers = { ${name}: … }`)
       return { outcome: 'respond', result: answer }
     }
     return rulingOf(answer as Ruling | undefined, title)
@@ -155,12 +151,12 @@ function rulingOf(ruling: Ruling | undefined, title: string): Said {
   }
   throw new CounterfoilError(
     'CHAOS_OPTIONS',
-    `the answer to the approval ${JSON.stringify(title)} is ${JSON.stringify(ruling)}; it must be ` +
+    `the answer to approval ${JSON.stringify(title)} is ${JSON.stringify(ruling)}; it must be ` +
       "'approve', 'reject', { edit: … } or { respond: … }",
   )
 }
 
 function unanswered(what: string, line: string): CounterfoilError {
-  const message = `the run ${what}, and nobody answers: export const ${line.replaceAll(/\s+/g, ' ')}`
+  const message = `the run ${what}, and nobody answers: export const ${line}`
   return new CounterfoilError('CHAOS_NO_REFERENCE', message)
 }

@@ -1,4 +1,4 @@
-// Chaos for what a file exports, in real processes: what the command line does, and `chaos({ file })`.
+// Chaos for what a file exports, in real processes: for the command line, and `chaos({ file })`.
 
 import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -35,7 +35,7 @@ export interface ChaosSettings {
 }
 
 export interface ChaosFileOptions extends ChaosSettings {
-  /** Exports graphs or an `agent`, and `mocks`, `answers`, `signals`, `effects`, `input`, `gate`. */
+  /** Exports graphs or an `agent`, and `mocks`, `input`, `answers`, `signals`, `effects`. */
   file: string
   /** Name or id; needed if there are several. */
   graph?: string

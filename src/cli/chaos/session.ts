@@ -39,8 +39,9 @@ export class Session {
     const path = fileURLToPath(new URL(`./${script}.js`, import.meta.url))
     // As this process was started: a loader for TypeScript, say.
     const child = spawn(process.execPath, [...process.execArgv, path, spec], {
-      // On a server, whoever says on which machine it is can be proven dead.
-      env: { ...process.env, COUNTERFOIL_MACHINE: `chaos-${this.id}` },
+      // On a server, whoever says on which machine it is can be proven dead. The sockets of those
+      // that are killed stay, and go with the folder.
+      env: { ...process.env, COUNTERFOIL_MACHINE: `chaos-${this.id}`, TMPDIR: this.dir },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       windowsHide: true,
     })

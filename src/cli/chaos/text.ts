@@ -64,8 +64,9 @@ function askLines({ colors, width }: Look, points: readonly ChaosPoint[]): strin
     return clip(clean(text), width)
   })
   const more = asking.length - lines.length
+  const verb = asking.length === 1 ? 'asks' : 'ask'
   return [
-    `${plural(asking.length, 'crash point')} of ${points.length} ${asking.length === 1 ? 'asks' : 'ask'} a person:`,
+    `${plural(asking.length, 'crash point')} of ${points.length} ${verb} a person:`,
     ...lines,
     ...(more > 0 ? [colors.dim(`        and ${more} more; --json has them all`)] : []),
   ]

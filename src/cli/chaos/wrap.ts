@@ -1,5 +1,5 @@
-// Gives a graph's tools another upstream, and a boundary before and after each dispatch. All else is
-// the user's own: nodes, schemas, classes, keys, timeouts.
+// Gives a graph's tools another upstream, and a boundary before and after each dispatch. All else
+// is the user's own: nodes, schemas, classes, keys, timeouts.
 import type { Context, StepSpec } from '../../model/context.ts'
 import { CounterfoilError, NotSentError, RefusedError } from '../../model/errors.ts'
 import type { Graph, NodeFunction } from '../../model/graph.ts'

@@ -11,6 +11,8 @@ export default defineConfig({
     ...['mail-server', 'plain-worker', 'worker', 'live/upstreams', 'live/worker'].map(
       (name) => `src/cli/demo/${name}.ts`,
     ),
+    // Processes that chaos starts, and kills.
+    ...['server', 'life'].map((name) => `src/cli/chaos/${name}.ts`),
   ],
   // One output file per source file: stack traces name the file, and .sql files keep their place.
   unbundle: true,

@@ -1,5 +1,4 @@
 // The longer programmes, each the larger form of a test in the ordinary suite:
-//   npm run sim -- [programs] [from seed] [crash points a program]
 //   npm run failpoints            all pairs: a second death during recovery; every point of graphs
 //                                 and scopes
 //   npm run kills -- [kills] [seed]
@@ -10,11 +9,6 @@ const [, , what = '', ...args] = process.argv
 const crash = (/** @type {string} */ name) => `test/crash/${name}.test.ts`
 /** @type {Record<string, { files: string[], env: string[], defaults: string[] }>} */
 const programmes = {
-  sim: {
-    files: ['test/sim/random.test.ts'],
-    env: ['COUNTERFOIL_SIM_PROGRAMS', 'COUNTERFOIL_SIM_FROM', 'COUNTERFOIL_SIM_POINTS'],
-    defaults: ['1000', '1', '10000'],
-  },
   failpoints: {
     files: ['failpoints', 'graph', 'scope'].map(crash),
     env: ['COUNTERFOIL_FAILPOINT_PAIRS'],

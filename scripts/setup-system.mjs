@@ -12,6 +12,10 @@ import { fileURLToPath } from 'node:url'
 const WANTED = [
   { command: 'pgbouncer', package: 'pgbouncer' },
   { command: 'chromium', package: 'chromium' },
+  { command: 'spin', package: 'spin' },
+  { command: 'strace', package: 'strace' },
+  { command: 'gcc', package: 'gcc' },
+  { command: 'spin', package: 'spin' },
 ]
 
 // What was tried and could not be had is not tried again before every test.

@@ -91,12 +91,14 @@ test('O3 D11 the drill of docs/recovery.md prints what is shown', () => expectRu
 test('K2 the program of docs/guides/ai-sdk.md prints what is shown', () => expectRuns('ai-sdk.mjs'))
 test('K2 the workflow of docs/guides/ai-sdk.md prints what is shown', () =>
   expectRuns('ai-sdk-workflow.mjs'))
+test('J2 the program of docs/guides/chaos.md prints what is shown', () => expectRuns('chaos.mjs'))
 
 test('O3 every whole program in the documents is run here', () => {
   const run = [
     'ai-sdk-workflow',
     'ai-sdk',
     'approvals',
+    'chaos',
     'gate',
     'graphs',
     'langgraph',

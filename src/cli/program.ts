@@ -4,6 +4,7 @@ import { packageVersion } from '../open.ts'
 import { addGlobals } from './cli.ts'
 import { addApprove, addReject, addRespond } from './commands/approve.ts'
 import { addCallback } from './commands/callback.ts'
+import { addChaos } from './commands/chaos.ts'
 import { addCheckpoint } from './commands/checkpoint.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addDb } from './commands/db.ts'
@@ -30,6 +31,7 @@ const ending = `
 Begin with:
   counterfoil demo                 see a worker killed, and no e-mail sent twice
   counterfoil dev ./agent.js       run a worker with your own workflows
+  counterfoil chaos ./agent.js     kill them everywhere, and see what happens twice
   counterfoil serve ./agent.js     the HTTP API and the console, in a browser
   counterfoil inbox                what waits for a person
 
@@ -40,6 +42,7 @@ const commands = [
   ...[
     addDemo,
     addDev,
+    addChaos,
     addServe,
     addRuns,
     addRun,

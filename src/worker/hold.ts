@@ -13,7 +13,7 @@ import { type CounterfoilError, isCounterfoilError, ScopeHeldError } from '../mo
 import { type Decision, eventOf, type Item, type Run } from '../model/records.ts'
 import { scopeVisit } from '../model/scope.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Changes, RunChange } from '../store/store.ts'
+import type { Changes, CommitResult, RunChange } from '../store/store.ts'
 import type { Keeper } from './keeper.ts'
 import { type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
@@ -209,7 +209,9 @@ export class Hold {
     let waitMs = retryMs
     for (let n = 1; ; ) {
       try {
-        if (await this.leaveRow(n)) return
+        const result = await this.leaveRow(n)
+        if (result !== 'arrived' && result !== 'locked') return
+        if (result === 'locked') await pause(this.engine.clock, waitMs)
         n++
       } catch (error) {
         if (this.hasting || (isCounterfoilError(error) && !error.retryable)) throw error
@@ -220,12 +222,11 @@ export class Hold {
     }
   }
 
-  /** False if something arrived meanwhile. */
-  private async leaveRow(n: number): Promise<boolean> {
+  private async leaveRow(n: number): Promise<CommitResult> {
     const { store } = this.engine
     const { namespace, runId, fence, workerId } = this.run
     const row = await store.getRun(this.run)
-    if (row === null || row.fence !== fence || row.workerId !== workerId) return true
+    if (row === null || row.fence !== fence || row.workerId !== workerId) return 'stale_fence'
     const { cause, ...changes } = await this.stateNow(row)
     const run = { ...changes.run, release: true, progress: !this.log.lost }
     const data = { from: row.state, to: run.state, cause }
@@ -240,7 +241,7 @@ export class Hold {
     const [result] = await store.commit([
       { ...commit, arrivalsSeen: row.arrivals, changes: { ...changes, run, events: [event] } },
     ])
-    return result !== 'arrived'
+    return result ?? 'stale_fence'
   }
 
   private async stateNow(row: Run): Promise<Changes & { run: RunChange; cause: string }> {

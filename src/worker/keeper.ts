@@ -9,7 +9,7 @@ import type { Lease } from '../engine/visit.ts'
 import * as limits from '../model/limits.ts'
 import type { Store } from '../store/store.ts'
 import { LeaseMemory } from './lease-memory.ts'
-import { type Listening, listen } from './liveness.ts'
+import { type Listening, type Liveness, sockets } from './liveness.ts'
 import { machineOf } from './machine.ts'
 import { type KeeperThread, startThread } from './thread.ts'
 
@@ -19,6 +19,7 @@ export interface KeeperOptions {
   readonly onError: (error: unknown) => void
   /** The lease cannot be renewed any more: every run is somebody else's. */
   readonly onLost: (why: string) => void
+  readonly liveness?: Liveness
 }
 
 interface Loop {
@@ -50,8 +51,8 @@ export class Keeper {
   }
 
   async begin(): Promise<void> {
-    const { leaseMs, blockedMsMax = limits.blockedMsMax } = this.options
-    this.listening = await listen(this.id)
+    const { leaseMs, blockedMsMax = limits.blockedMsMax, liveness = sockets } = this.options
+    this.listening = await liveness.listen(this.id)
     const until = this.clock.mono() + leaseMs
     const { path: socketPath, inode: socketInode } = this.listening
     const startedAt = this.store.clock.now()

@@ -17,6 +17,12 @@ export interface Listening {
   close(): Promise<void>
 }
 
+/** How a worker shows that it lives, and sees that others do not. */
+export interface Liveness {
+  listen(workerId: string): Promise<Listening>
+  declareDead(store: Store, own: Machine & { readonly workerId: string | null }): Promise<void>
+}
+
 const windows = process.platform === 'win32'
 const socketDirLengthMax = 70
 
@@ -115,6 +121,8 @@ export async function declareDead(
     removeSocket(worker)
   }
 }
+
+export const sockets: Liveness = { listen, declareDead }
 
 /** The file has proven what it could. Only our own socket: a path in a row is nobody's promise. */
 function removeSocket({ workerId, socketPath }: WorkerRow): void {

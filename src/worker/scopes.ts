@@ -11,22 +11,28 @@ import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import type { Amendment, Loaded } from '../store/store.ts'
 import { Hold, type OpenScope, type Taken } from './hold.ts'
 import { Keeper } from './keeper.ts'
-import { declareDead } from './liveness.ts'
+import { type Liveness, sockets } from './liveness.ts'
 import { machineOf } from './machine.ts'
 import { newScopeRun, notForeign, type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
 export class Scopes {
   private readonly engine: Engine & { readonly namespace: string }
   private readonly onError: (error: unknown) => void
+  private readonly liveness: Liveness
   private keeper: Promise<Keeper> | null = null
   private readonly holds = new Map<string, Promise<Hold>>()
   /** Holds that are over, while functions of theirs run on. */
   private past: Hold[] = []
   private ended = false
 
-  constructor(engine: Engine & { namespace: string }, onError: (error: unknown) => void) {
+  constructor(
+    engine: Engine & { namespace: string },
+    onError: (error: unknown) => void,
+    liveness = sockets,
+  ) {
     this.engine = engine
     this.onError = onError
+    this.liveness = liveness
   }
 
   async open(ids: ScopeIds): Promise<OpenScope> {
@@ -124,7 +130,7 @@ export class Scopes {
       try {
         const [free] = await store.claim(request)
         if (free) return { keeper, lease, run: free }
-        await declareDead(store, { workerId, ...machineOf(store) })
+        await this.liveness.declareDead(store, { workerId, ...machineOf(store) })
         const [left] = await store.claim(request)
         return left ? { keeper, lease, run: left } : null
       } catch (error) {
@@ -151,9 +157,10 @@ export class Scopes {
 
   private async begin(): Promise<Keeper> {
     const { store, clock } = this.engine
-    const { onError } = this
+    const { onError, liveness } = this
     const onLost = (why: string) => this.drop(keeper, why)
-    const keeper = new Keeper(store, clock, { leaseMs: limits.leaseMs, onError, onLost })
+    const { leaseMs } = limits
+    const keeper = new Keeper(store, clock, { leaseMs, onError, onLost, liveness })
     await keeper.begin()
     keeper.every(limits.pollMs, () => this.obeyStops(keeper))
     return keeper

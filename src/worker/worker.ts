@@ -8,7 +8,7 @@ import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import { eventOf, type Run } from '../model/records.ts'
 import type { Retention, Store } from '../store/store.ts'
 import { Keeper } from './keeper.ts'
-import { declareDead } from './liveness.ts'
+import { type Liveness, sockets } from './liveness.ts'
 import { machineOf } from './machine.ts'
 import { checkOptions, checkStop, type StopOptions, type WorkerOptions } from './options.ts'
 import { watchRejections } from './rejections.ts'
@@ -23,6 +23,8 @@ export interface WorkerParts {
   readonly retention: Retention | null
   /** Throws if the graphs are not those that this namespace knows. */
   readonly enter: (namespace: string) => Promise<void>
+  /** Sockets, unless given. */
+  readonly liveness?: Liveness
 }
 
 /** What a worker has done since it began. */
@@ -86,9 +88,9 @@ export class Worker {
     this.options = checkOptions(options)
     const { store, clock } = this
     const { leaseMs, blockedMsMax } = this.options
-    const { onError, retention } = parts
+    const { onError, retention, liveness = sockets } = parts
     this.keeper = new Keeper(store, clock, {
-      ...{ leaseMs, blockedMsMax, onError },
+      ...{ leaseMs, blockedMsMax, onError, liveness },
       onLost: (why) => {
         for (const execution of this.executions) execution.lose(why)
       },
@@ -184,7 +186,8 @@ export class Worker {
 
   private lookAround(): Promise<void> {
     const own = { workerId: this.id, ...machineOf(this.store) }
-    return declareDead(this.store, own).then(() => this.wake())
+    const { liveness = sockets } = this.parts
+    return liveness.declareDead(this.store, own).then(() => this.wake())
   }
 
   private wake(): void {
@@ -293,13 +296,14 @@ export class Worker {
     if (this.state === 'running') await pause(this.clock, afterMs)
     for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 1_000)) {
       try {
-        await this.store.commit([{ ...commit, changes: { ...changes, events: [event] } }])
-        return
+        const again = { ...commit, changes: { ...changes, events: [event] } }
+        const [result] = await this.store.commit([again])
+        if (result !== 'locked') return
       } catch (error) {
         this.parts.onError(error)
-        if (this.state !== 'running') return
-        await pause(this.clock, waitMs)
       }
+      if (this.state !== 'running') return
+      await pause(this.clock, waitMs)
     }
   }
 }

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { verifyLedger } from '../../src/client/verify.ts'
 import { type Counterfoil, open } from '../../src/index.ts'
 import { canonical } from '../../src/model/canonical.ts'
+import { checkHistory } from './history.ts'
 import { answerTo } from './truth.mjs'
 
 export interface Effect {
@@ -19,6 +20,8 @@ export interface Effect {
   runId?: string
   result: unknown
   repeated: boolean
+  /** When it happened, by the upstream's clock. */
+  at?: number
 }
 
 export interface Exit {
@@ -26,6 +29,12 @@ export interface Exit {
   signal: string | null
   out: string
   error: string
+}
+
+/** What a process runs in: another program before it, another environment. */
+export interface Around {
+  before?: readonly string[]
+  env?: NodeJS.ProcessEnv
 }
 
 export function script(name: string): string {
@@ -39,7 +48,6 @@ const machine = 'crash-test'
 /** A folder with a store, or one elsewhere, and an upstream process that logs beside it. */
 export class Site {
   readonly dir = mkdtempSync(join(tmpdir(), 'counterfoil-crash-'))
-  readonly db = join(this.dir, 'runs.db')
   /** The store's URL: the file's, unless another was given. */
   readonly store: string
   doubts = 0
@@ -50,7 +58,7 @@ export class Site {
   port = ''
 
   private constructor(delayMs: number, store?: string) {
-    this.store = store ?? `sqlite:${this.db}`
+    this.store = store ?? `sqlite:${join(this.dir, 'runs.db')}`
     this.upstream = spawn(process.execPath, [script('upstream.mjs'), this.log, String(delayMs)], {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     })
@@ -61,6 +69,11 @@ export class Site {
     const [chunk] = await once(site.upstream.stdout as NodeJS.ReadableStream, 'data')
     site.port = String(chunk).trim()
     return site
+  }
+
+  /** The path of a store that is a file. */
+  get db(): string {
+    return this.store.slice('sqlite:'.length)
   }
 
   private get isFile(): boolean {
@@ -86,13 +99,14 @@ export class Site {
    * When so many more effects have happened, by the upstream's word: moments of the work, whatever
    * the speed of the machine. Gives up when `until` is over.
    */
-  async progress(count: number, until: Promise<unknown>): Promise<void> {
-    const from = this.effects().length
+  async progress(more: number, until: Promise<unknown>): Promise<void> {
+    const count = () => readFileSync(this.log, 'latin1').split('\n').length
+    const from = count()
     let over = false
     void until.then(() => {
       over = true
     })
-    while (!over && this.effects().length < from + count) {
+    while (!over && count() < from + more) {
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }
@@ -112,10 +126,12 @@ export class Site {
     path: string,
     args: readonly string[],
     flags: readonly string[] = [],
+    { before = [], env: more = {} }: Around = {},
   ): { child: ChildProcess; exit: Promise<Exit> } {
     const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
-    const env = { ...process.env, ...this.said }
-    const child = spawn(process.execPath, [...flags, path, ...args], { stdio, env })
+    const env = { ...process.env, ...this.said, ...more }
+    const [command = '', ...rest] = [...before, process.execPath, ...flags, path, ...args]
+    const child = spawn(command, rest, { stdio, env })
     const said = { out: '', error: '' }
     child.stdout?.on('data', (chunk) => {
       said.out += chunk
@@ -190,9 +206,13 @@ export class Site {
     throw new Error(`threads ask for ever: ${threads.join(', ')}`)
   }
 
-  /** What the ledger says against itself. */
-  findings(namespace = 'default'): Promise<string[]> {
+  /**
+   * What the ledger says against itself and against the upstream's log; of another namespace than
+   * the usual one, where run ids do not name effects, the first alone.
+   */
+  findings(namespace?: string): Promise<string[]> {
     return this.with(async (cf) => {
+      if (namespace === undefined) return checkHistory(cf.store, this.effects())
       const { findings } = await verifyLedger(cf.store, { namespace })
       return findings.map((each) => `${each.runId} ${each.kind} ${each.subject}: ${each.message}`)
     })

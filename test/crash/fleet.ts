@@ -2,7 +2,8 @@
 // reckoning when the faults are over: what happened twice, what is lost, who was asked in vain.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Counterfoil, isCounterfoilError, open } from 'counterfoil'
-import { compare, type Effect, key, runOf, Site, script } from './driver.ts'
+import { compare, key, runOf, Site, script } from './driver.ts'
+import { checkHistory } from './history.ts'
 import { Post } from './post.ts'
 import { makeTour } from './tour.mjs'
 import { effectsOfTour } from './truth.mjs'
@@ -41,6 +42,8 @@ export class Fleet {
   readonly site: Site
   readonly posts: Post[] = []
   readonly runIds: string[] = []
+  /** The histories of the runs that somebody was asked about. */
+  readonly traces: string[] = []
   private readonly began = Date.now()
   private readonly through: string
   private readonly modes: readonly string[]
@@ -147,9 +150,9 @@ export class Fleet {
       doubts += items.filter(({ kind }) => kind === 'doubt').length
       if (run.state === 'waiting_human' && items.length > 0) beforePerson++
       else if (run.state !== 'completed') wrong.push(`left behind: ${run.runId} is ${run.state}`)
-      wrong.push(...(await this.unknownEffects(run, effects)))
+      if (about.length > 0) this.traces.push(...(await this.traceOf(run)))
     }
-    wrong.push(...(await this.site.findings()))
+    wrong.push(...(await checkHistory(this.cf.store, effects)))
     const ended = all.filter(({ state }) => state === 'completed').length
     const seconds = Math.round((Date.now() - this.began) / 100) / 10
     return {
@@ -159,16 +162,12 @@ export class Fleet {
     }
   }
 
-  /** What reached the upstream without an attempt on record: I1 says that there is none. */
-  private async unknownEffects(
-    run: { namespace: string; runId: string },
-    effects: readonly Effect[],
-  ): Promise<string[]> {
-    const mine = effects.filter(({ runId }) => runId === run.runId)
-    const attempts = new Set((await this.cf.store.listAttempts(run)).map((row) => row.attemptId))
-    return mine
-      .filter(({ attemptId }) => !attempts.has(attemptId ?? ''))
-      .map(({ attemptId }) => `sent without an intent: ${run.runId} ${attemptId}`)
+  /** What happened to a run that somebody was asked about: for doubts that nobody expected. */
+  private async traceOf(run: { namespace: string; runId: string }): Promise<string[]> {
+    const { items } = await this.cf.store.listEvents(run, { countMax: 500 })
+    const from = items[0]?.at ?? 0
+    const told = items.map(({ at, kind, data }) => `+${at - from} ${kind} ${JSON.stringify(data)}`)
+    return [`${run.runId}: ${told.join('; ')}`]
   }
 
   /** Exits of processes that nobody has killed: errors, if they ended by one. */

@@ -39,7 +39,8 @@ async function timeOf(fleet: Fleet): Promise<number> {
 export async function holeInside(server: PostgresServer): Promise<Reckoning> {
   const proxy = await PostgresProxy.open(server.port)
   const store = storeOf(server)
-  const fleet = await Fleet.open({ store })
+  // With the usual lease: what is measured is the lock, not a takeover.
+  const fleet = await Fleet.open({ store, modes: ['tour'] })
   fleet.attend()
   fleet.employ()
   const usual = [await timeOf(fleet), await timeOf(fleet)]
@@ -104,11 +105,14 @@ async function lockHolders(server: PostgresServer, store: string): Promise<numbe
 }
 
 /** A worker is cut off altogether, with runs in its hands, and comes back after the takeover. */
-export async function holeAround(server: PostgresServer, times: number): Promise<Reckoning> {
+export async function holeAround(
+  server: PostgresServer,
+  times: number,
+  { modes = ['tour'], delayMs = 60 }: { modes?: readonly string[]; delayMs?: number } = {},
+): Promise<Reckoning> {
   const proxy = await PostgresProxy.open(server.port)
   const store = storeOf(server)
-  const modes = ['tour', `lease=${leaseMs}`]
-  const fleet = await Fleet.open({ store, modes, delayMs: 60 })
+  const fleet = await Fleet.open({ store, modes: [...modes, `lease=${leaseMs}`], delayMs })
   fleet.attend()
   const cutOff = fleet.employ({ store: proxy.through(store) })
   const taken: number[] = []

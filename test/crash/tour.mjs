@@ -13,11 +13,10 @@ const napMs = 300
 
 /**
  * @param {number} port
- * @param {(name: string) => void} [hit]
- * @param {{ lying?: boolean }} [options] `lying`: mails are declared keyed, and their upstream
- *   knows no keys. The control that must fail.
+ * @param {(name: string) => void} hit
+ * @param {{ lying?: boolean }} [options]
  */
-export function makeTour(port, hit = () => {}, { lying = false } = {}) {
+export function makeTourTools(port, hit, { lying = false } = {}) {
   /** @returns {Promise<{ id: string }>} */
   const send = async (
     /** @type {unknown} */ input,
@@ -54,6 +53,17 @@ export function makeTour(port, hit = () => {}, { lying = false } = {}) {
       /** @type {{ runId: string }} */ { runId },
     ) => `${runId}:${invoice}`,
   })
+  return { draft, mail, charge }
+}
+
+/**
+ * @param {number} port
+ * @param {(name: string) => void} [hit]
+ * @param {{ lying?: boolean }} [options] `lying`: mails are declared keyed, and their upstream
+ *   knows no keys. The control that must fail.
+ */
+export function makeTour(port, hit = () => {}, options = {}) {
+  const { draft, mail, charge } = makeTourTools(port, hit, options)
   const errand = workflow({
     id: 'errand@1.0.0',
     input: any,

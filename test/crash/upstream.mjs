@@ -1,6 +1,7 @@
 // The upstream, in a process of its own: counts effects in its own fsynced log. An unsafe effect
-// happens as often as it is asked for; a keyed one once for each key. A GET is answered when all
-// that had arrived before it is in the log.
+// happens as often as it is asked for; a keyed one once for each key. What is asked with `lateMs`
+// happens so much later, whatever has become of whoever asked. A GET is answered when all that had
+// arrived before it is in the log, but for what is late.
 import { appendFileSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 
@@ -10,18 +11,33 @@ const log = openSync(path, 'a')
 const byKey = new Map()
 let count = 0
 
-/** @param {{ tool: string, key: string | null, input: unknown, attemptId: string | null }} ask */
-function effect(ask) {
+/**
+ * @param {{ tool: string, key: string | null, input: unknown, attemptId: string | null,
+ *   lateMs?: number }} asked
+ */
+function effect({ lateMs: _, ...ask }) {
   const known = ask.key === null ? undefined : byKey.get(`${ask.tool}/${ask.key}`)
   const result = known ?? { id: `${ask.tool}-${++count}` }
   if (ask.key !== null) byKey.set(`${ask.tool}/${ask.key}`, result)
-  writeSync(log, `${JSON.stringify({ ...ask, result, repeated: known !== undefined })}\n`)
+  writeSync(
+    log,
+    `${JSON.stringify({ ...ask, result, repeated: known !== undefined, at: Date.now() })}\n`,
+  )
   fsyncSync(log)
   return result
 }
 
 // What a dead process has sent may still be on its way through the kernel and this event loop.
 const settleMs = 40
+
+/**
+ * @param {import('node:http').ServerResponse} response
+ * @param {Parameters<typeof effect>[0]} ask
+ */
+function answer(response, ask) {
+  const result = effect(ask)
+  setTimeout(() => response.end(JSON.stringify(result)), Math.random() * Number(delay))
+}
 
 const server = createServer((request, response) => {
   if (request.method === 'GET') {
@@ -33,8 +49,12 @@ const server = createServer((request, response) => {
     body += chunk
   })
   request.on('end', () => {
-    const result = effect(JSON.parse(body))
-    setTimeout(() => response.end(JSON.stringify(result)), Math.random() * Number(delay))
+    const ask = JSON.parse(body)
+    if (ask.lateMs === undefined) answer(response, ask)
+    else {
+      appendFileSync(`${path}.taken`, `${body}\n`)
+      setTimeout(() => answer(response, ask), ask.lateMs)
+    }
   })
 })
 server.listen(0, '127.0.0.1', () => {

@@ -1,11 +1,14 @@
 // A worker process that dies at its n-th failpoint, or works until nothing is left to do.
 // worker.mjs <store> <upstream port> <die at: n, or 0> <run ids, by comma; - for none> [mode …]
 //   agent | tour | lying   which graph: the workload's, unless said
+//   load=<name>            one of the small ones of loads.mjs
+//   asks                   ends when anybody has to be asked, children included
 //   ever                   works until it is told to stop
 //   lease=<ms>
 import { open } from 'counterfoil'
 import { addFailpoints } from 'counterfoil/testing'
 import { gate, makeAgent } from './agent.mjs'
+import { makeLoad } from './loads.mjs'
 import { makeTour } from './tour.mjs'
 import { makeWorkload } from './workload.mjs'
 
@@ -17,7 +20,12 @@ function hit() {
   if (++hits === Number(dieAt)) process.kill(process.pid, 'SIGKILL')
 }
 
+/** @param {string} name */
+const said = (name) => modes.find((mode) => mode.startsWith(`${name}=`))?.slice(name.length + 1)
+
 function graphsOf() {
+  const load = said('load')
+  if (load) return makeLoad(load, Number(port), hit)
   if (modes.includes('agent')) return [makeAgent(Number(port), hit)]
   const lying = modes.includes('lying')
   if (!lying && !modes.includes('tour')) return [makeWorkload(Number(port), hit)]
@@ -25,7 +33,7 @@ function graphsOf() {
   return [tour, errand]
 }
 
-const leaseMs = Number(modes.find((mode) => mode.startsWith('lease='))?.slice('lease='.length))
+const leaseMs = Number(said('lease'))
 const graphs = /** @type {import('counterfoil').Graph<any, any>[]} */ (graphsOf())
 const cf = await open({
   ...{ store, graphs, settleMs: 60 },
@@ -44,10 +52,17 @@ const worker = cf.worker({ concurrency: 20, pollMs, ...(leaseMs ? { leaseMs } : 
 // With its own idea of the time.
 process.stdout.write(`working ${worker.id} ${Date.now()}\n`)
 await worker.start()
+const ended = () =>
+  Promise.all(runs.map((run) => run?.until('completed', 'failed', 'waiting_human', 'paused')))
+
+async function asked() {
+  while ((await cf.inbox.list({ countMax: 1 })).items.length === 0) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
 // Until it is killed, or told that nothing more will come.
 if (modes.includes('ever')) await new Promise((resolve) => process.once('SIGTERM', resolve))
-else {
-  await Promise.all(runs.map((run) => run?.until('completed', 'failed', 'waiting_human', 'paused')))
-}
+else await (modes.includes('asks') ? Promise.race([ended(), asked()]) : ended())
 await cf.close()
 process.stdout.write(JSON.stringify({ hits }))

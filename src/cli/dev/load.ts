@@ -23,18 +23,34 @@ export async function loadFiles(files: readonly string[]): Promise<Carried> {
 }
 
 export async function loadFile(file: string): Promise<Carried> {
+  const { path, exported } = await importFile(file)
+  const carried = carriedIn(path, exported)
+  if (carried.graphs.length > 0) return carried
+  throw withoutGraph(path, exported)
+}
+
+export type Exported = Readonly<Record<string, unknown>>
+
+/** All that a file exports. */
+export async function importFile(file: string): Promise<{ path: string; exported: Exported }> {
   const path = resolve(file)
   if (!existsSync(path)) throw notLoaded(`there is no file ${path}`)
-  const module = await load(path, file)
-  const exported = Object.entries(module)
-  const graphs = [...new Set(exported.flatMap(([, value]) => graphsIn(value)))]
-  const { gate } = module
+  return { path, exported: await load(path, file) }
+}
+
+/** What of it a worker carries; it may be nothing. */
+export function carriedIn(path: string, exported: Exported): Carried {
+  const graphs = [...new Set(Object.values(exported).flatMap(graphsIn))]
+  const { gate } = exported
   if (gate !== undefined && typeof gate !== 'function') {
     throw notLoaded(`${path} exports \`gate\`, which must be a function of a call`)
   }
-  if (graphs.length > 0) return { graphs, ...(gate ? { gate: gate as RiskPolicy } : {}) }
-  const names = exported.map(([name]) => name).join(', ') || 'nothing'
-  throw new CounterfoilError(
+  return { graphs, ...(gate ? { gate: gate as RiskPolicy } : {}) }
+}
+
+export function withoutGraph(path: string, exported: Exported): CounterfoilError {
+  const names = Object.keys(exported).join(', ') || 'nothing'
+  return new CounterfoilError(
     'MODULE_WITHOUT_GRAPH',
     `${path} exports ${names}, and none of it was made by workflow(); write: ` +
       "export const outreach = workflow({ id: 'outreach@1.0.0', … })",
@@ -42,9 +58,9 @@ export async function loadFile(file: string): Promise<Carried> {
   )
 }
 
-async function load(path: string, file: string): Promise<Record<string, unknown>> {
+async function load(path: string, file: string): Promise<Exported> {
   try {
-    return (await import(pathToFileURL(path).href)) as Record<string, unknown>
+    return (await import(pathToFileURL(path).href)) as Exported
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const typescript = ['.ts', '.mts', '.cts'].includes(extname(path))

@@ -1,0 +1,71 @@
+// The fault programme (docs/proof.md):
+//   npm run proof -- [--small | --full] [--only layer,…] [--seed N] [--resume FILE] [--jobs N]
+//                    [--cases N] [--out FOLDER]
+// Layers: syscalls, failpoints, kills, power, disk, postgres, late, sim, models, mutants, inputs.
+// Every case is written to a file, synced, before the next: a programme that was stopped or killed
+// goes on with --resume and that file. `--cases`: at most so many of each layer, spread over all.
+// Exit 1 if anything happened twice, was lost, or a control held.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const text = /** @type {const} */ ({ type: 'string' })
+const flag = /** @type {const} */ ({ type: 'boolean' })
+
+/**
+ * @param {string} name
+ * @param {string} value
+ */
+function whole(name, value) {
+  if (!/^\d+$/.test(value)) throw new Error(`--${name} is a whole number`)
+  return Number(value)
+}
+
+function read() {
+  const options = {
+    ...{ small: flag, full: flag, only: text, seed: text, resume: text, jobs: text },
+    ...{ cases: text, out: text },
+  }
+  const { values } = parseArgs({ options })
+  if (values.small && values.full) throw new Error('--small or --full')
+  const seed = whole('seed', values.seed ?? String(Math.floor(Math.random() * 1e6)))
+  const size = /** @type {'small' | 'full'} */ (values.full ? 'full' : 'small')
+  const out = values.out ?? (values.resume ? dirname(values.resume) : 'proof')
+  const most = values.cases === undefined ? {} : { casesMax: whole('cases', values.cases) }
+  const folder = resolve(out)
+  return {
+    ...{ size, seed, folder, ...most },
+    jobs: whole('jobs', values.jobs ?? String(Math.max(1, Math.min(4, cpus().length)))),
+    only: (values.only ?? '').split(',').filter(Boolean),
+    progress: values.resume ? resolve(values.resume) : join(folder, `${size}-${seed}.jsonl`),
+  }
+}
+
+function commitOf() {
+  const git = (/** @type {string[]} */ ...args) =>
+    String(spawnSync('git', args, { cwd: root }).stdout ?? '').trim()
+  const changed = git('status', '--porcelain', '--', 'src') === '' ? '' : ', with changes'
+  return `${git('rev-parse', '--short', 'HEAD') || 'unknown'}${changed}`
+}
+
+const { folder, ...asked } = read()
+mkdirSync(folder, { recursive: true })
+const setup = spawnSync(process.execPath, ['scripts/setup.mjs'], { cwd: root, stdio: 'inherit' })
+if (setup.status !== 0) process.exit(1)
+// Only now: before it, nothing may be installed.
+const { createServer } = await import('vite')
+const server = await createServer({
+  ...{ root, configFile: false, logLevel: 'error', appType: 'custom' },
+  server: { middlewareMode: true, watch: null, hmr: false, ws: false },
+  optimizeDeps: { noDiscovery: true },
+})
+const { main } = await server.ssrLoadModule('/test/proof/main.ts')
+const base = asked.progress.replace(/\.jsonl$/, '')
+const report = { json: `${base}.json`, markdown: `${base}.md`, commit: commitOf() }
+const ok = await main({ ...asked, ...report })
+await server.close()
+process.exit(ok ? 0 : 1)

@@ -1,0 +1,193 @@
+// Owns: the whole of chaos: two uninterrupted runs to compare with, the choice of crash points, and
+// one stage for each of them. What a stage is made of (processes, or one process and its memory) is
+// the caller's.
+import { type Clock, systemClock } from '../../clock.ts'
+import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { type Driven, drive, NoEnd } from './drive.ts'
+import { Judge, type JudgeOptions, type Seen } from './judge.ts'
+import type { ChaosFinding, ChaosPoint, ChaosReport } from './report.ts'
+import { toolsOf } from './tools.ts'
+import type { Entry, Stage } from './types.ts'
+
+export interface Plan extends JudgeOptions {
+  /** What is run: `outreach@1.0.0`, or the file of an agent. */
+  readonly subject: string
+  readonly store: ChaosReport['store']
+  readonly seed: number
+  /** So many crash points; all of them with null. */
+  readonly kills: number | null
+  /** A second death while the first is recovered from. */
+  readonly pairs: boolean
+  readonly timeoutMs: number
+  readonly concurrency: number
+  /** `nth`: 0 for an uninterrupted run, else the crash point. */
+  readonly open: (nth: number) => Promise<Stage>
+  readonly notes: readonly string[]
+  readonly onProgress?: (text: string) => void
+  readonly clock?: Clock
+}
+
+/** The life that dies, counted from 0, and at which of its boundaries. */
+interface Spot {
+  readonly life: number
+  readonly at: number
+}
+
+export async function runChaos(plan: Plan): Promise<ChaosReport> {
+  const { clock = systemClock, onProgress = () => {} } = plan
+  const began = clock.mono()
+  onProgress('the uninterrupted run')
+  const first = await uninterrupted(plan)
+  // What moves by itself must not be taken for the work of a crash.
+  const second = await uninterrupted(plan)
+  const judge = new Judge(first, second, plan)
+  const spots = spotsOf(first.driven)
+  const random = seeded(plan.seed)
+  const telling = tellingSpots(spots, first.driven)
+  const chosen = choose(spots, telling, plan.kills, random).map((spot, index) => ({
+    ...{ spot, point: index + 1 },
+    dieAts: dieAtsOf(spot, first.driven, plan.pairs ? random : null),
+  }))
+  const points: Tried[] = []
+  await inLanes(plan.concurrency, chosen, async ({ point, dieAts }) => {
+    points.push(await tryPoint(plan, judge, point, dieAts))
+    onProgress(`${points.length} of ${chosen.length} crash points`)
+  })
+  points.sort((a, b) => a.point - b.point)
+  const tools = toolsOf(judge, points, plan)
+  return {
+    ...{ subject: plan.subject, store: plan.store, seed: plan.seed, boundaries: spots.length },
+    points: points.map(({ seen: _, ...point }) => point),
+    kills: points.reduce((sum, { deaths }) => sum + deaths.length, 0),
+    ...{ tools, moving: judge.moving, notes: plan.notes, ms: clock.mono() - began },
+    ok: points.every(({ findings }) => findings.length === 0),
+  }
+}
+
+export interface Tried extends ChaosPoint {
+  /** Null if it did not come to its end. */
+  readonly seen: Seen | null
+}
+
+async function uninterrupted(plan: Plan): Promise<Seen> {
+  const { timeoutMs } = plan
+  const stage = await plan.open(0)
+  try {
+    const truth = { resultOf: () => null }
+    const driven = await drive(stage, { dieAts: [], timeoutMs, truth })
+    const { state, error } = driven.end
+    if (state === 'completed') return { runId: stage.runId, driven }
+    throw noReference(`it is ${state}${error === null ? '' : `: ${error}`}`)
+  } catch (error) {
+    throw error instanceof NoEnd ? noReference(error.message) : error
+  } finally {
+    await stage.close()
+  }
+}
+
+function noReference(why: string): CounterfoilError {
+  const message = `without any crash the run does not come to a good end: ${why}`
+  return new CounterfoilError('CHAOS_NO_REFERENCE', message)
+}
+
+async function tryPoint(
+  plan: Plan,
+  judge: Judge,
+  point: number,
+  dieAts: readonly number[],
+): Promise<Tried> {
+  const { clock = systemClock, timeoutMs } = plan
+  const began = clock.mono()
+  const stage = await plan.open(point)
+  const tried = (seen: Seen | null, findings: ChaosFinding[], lives: Driven['lives']): Tried => ({
+    ...{ point, deaths: lives.flatMap(({ died }) => died ?? []), findings, seen },
+    ...{ doubts: seen?.driven.doubts ?? [], ms: clock.mono() - began },
+  })
+  try {
+    const truth = { resultOf: (entry: Entry) => referenceResult(judge.reference, entry) }
+    const driven = await drive(stage, { dieAts, timeoutMs, truth })
+    const seen = { runId: stage.runId, driven }
+    return tried(seen, judge.findings(seen), driven.lives)
+  } catch (error) {
+    const kind = error instanceof NoEnd ? error.kind : 'crash'
+    if (!(error instanceof NoEnd || isCounterfoilError(error))) throw error
+    const { message } = error
+    return tried(null, [{ kind, tool: null, message }], error instanceof NoEnd ? error.lives : [])
+  } finally {
+    await stage.close()
+  }
+}
+
+/** What the same call was answered where nobody was killed. */
+function referenceResult({ driven }: Seen, { tool, input }: Entry): unknown {
+  const text = JSON.stringify(input)
+  const same = driven.entries.filter((entry) => entry.tool === tool && entry.reply?.ok)
+  const entry = same.find((one) => JSON.stringify(one.input) === text) ?? same[0]
+  return entry?.reply?.ok ? (entry.reply.value ?? null) : null
+}
+
+function spotsOf({ lives }: Driven): Spot[] {
+  return lives.flatMap(({ hits }, life) => hits.map((_, index) => ({ life, at: index + 1 })))
+}
+
+function dieAtsOf({ life, at }: Spot, { lives }: Driven, random: (() => number) | null): number[] {
+  const first = [...Array.from({ length: life }, () => 0), at]
+  if (random === null) return first
+  // The life that recovers has about as much to do as the one that died.
+  return [...first, 1 + Math.floor(random() * (lives[life]?.hits.length ?? 1))]
+}
+
+/** For each tool, the moment when it has done its work and nobody knows. */
+function tellingSpots(spots: readonly Spot[], { lives, entries }: Driven): Spot[] {
+  const tools = [...new Set(entries.map(({ tool }) => tool))]
+  return tools.flatMap(
+    (tool) => spots.find(({ life, at }) => lives[life]?.hits[at - 1] === `after ${tool}`) ?? [],
+  )
+}
+
+/** Those that tell most, and others by chance. */
+function choose(
+  spots: readonly Spot[],
+  telling: readonly Spot[],
+  kills: number | null,
+  random: () => number,
+): Spot[] {
+  if (kills === null || kills >= spots.length) return [...spots]
+  const taken = telling.slice(0, kills)
+  const left = spots.filter((spot) => !taken.includes(spot))
+  while (taken.length < kills) {
+    taken.push(...left.splice(Math.floor(random() * left.length), 1))
+  }
+  return taken.sort((a, b) => a.life - b.life || a.at - b.at)
+}
+
+/** mulberry32: small, and the same everywhere. */
+function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** So many at once; the first that throws ends it, when those under way have come to their end. */
+async function inLanes<T>(
+  lanes: number,
+  all: readonly T[],
+  work: (one: T) => Promise<void>,
+): Promise<void> {
+  const queue = [...all]
+  let failed = false
+  const lane = async () => {
+    for (let next = queue.shift(); next !== undefined && !failed; next = queue.shift()) {
+      await work(next).catch((error) => {
+        failed = true
+        throw error
+      })
+    }
+  }
+  const ends = await Promise.allSettled(Array.from({ length: lanes }, lane))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}

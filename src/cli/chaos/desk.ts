@@ -1,0 +1,162 @@
+// Whoever runs wait for. Doubts are decided by the upstream's log, and so truthfully; approvals,
+// questions, signals and callbacks by what the file says, else by rule.
+
+import { isClaim } from '../../model/approval.ts'
+import type { DecideRequest } from '../../model/decide.ts'
+import { CounterfoilError } from '../../model/errors.ts'
+import { callKeyOfAttempt, type Item, isAsked, keyOf } from '../../model/records.ts'
+import { neededFor } from '../../model/vote.ts'
+import { runsOf } from './idle.ts'
+import type { ChaosDoubt } from './report.ts'
+import type { Asked, Desk, Entry, Ruling, Stage } from './types.ts'
+
+type Said = Pick<DecideRequest, 'outcome' | 'result'>
+
+export interface Truth {
+  /** What a call is answered with whose process died before it could say. */
+  resultOf(entry: Entry): unknown
+}
+
+export class Attendant {
+  readonly doubts: ChaosDoubt[] = []
+  private readonly stage: Stage
+  private readonly truth: Truth
+  private readonly called = new Set<string>()
+  private readonly signals = new Map<string, number>()
+
+  constructor(stage: Stage, truth: Truth) {
+    this.stage = stage
+    this.truth = truth
+  }
+
+  /** Does all that is waited for now; false if there was nothing. */
+  attend(): Promise<boolean> {
+    return this.stage.look(async (desk) => {
+      const decided = await this.decideAll(desk)
+      const called = await this.callBack(desk)
+      const signalled = decided > 0 ? 0 : await this.signalAll(desk)
+      return decided + called + signalled > 0
+    })
+  }
+
+  private async decideAll(desk: Desk): Promise<number> {
+    const { items } = await desk.inbox.list({ countMax: 500 })
+    for (const item of items) {
+      const said = item.kind === 'doubt' ? this.doubt(item) : await this.rule(item)
+      await this.say(desk, item, said)
+    }
+    return items.length
+  }
+
+  private async say(desk: Desk, item: Item, said: Said): Promise<void> {
+    const outcome = said.outcome
+    const approval = item.body.approval ?? null
+    const needed = outcome === 'approve' || outcome === 'reject' ? neededFor(approval, outcome) : 1
+    const names = (approval?.deciders ?? []).filter((name) => !isClaim(name))
+    const claims = (approval?.deciders ?? []).filter(isClaim)
+    let { version } = item
+    for (let voice = 0; voice < needed; voice++) {
+      const by = names[voice] ?? `chaos-${voice + 1}`
+      const how = { by, claims, version, madeSure: true, reason: 'chaos: by the upstream’s log' }
+      await desk.inbox.decide(item.itemId, { ...said, ...how })
+      if (needed > 1) version = (await desk.inbox.get(item.itemId)).version
+    }
+  }
+
+  private doubt(item: Item): Said {
+    const { reason, title, body } = item
+    const tool = body.subject?.tool ?? null
+    const landed = reason === 'unknown' ? this.landed(item) : null
+    const happened = landed !== null
+    this.doubts.push({ tool, reason: reason ?? '', title, happened })
+    if (reason === 'poison') return { outcome: 'resume' }
+    // What should not be asked ends the run: its end tells.
+    if (reason !== 'unknown') return { outcome: 'abandon' }
+    return landed ? { outcome: 'happened', result: landed.value } : { outcome: 'did_not_happen' }
+  }
+
+  private landed({ runId, generation, visit, body }: Item): { value: unknown } | null {
+    if (body.subject === null) return null
+    const call = `${generation}#${visit}/${keyOf(body.subject)}`
+    const found = this.stage.entries().filter((entry) => {
+      const at = entry.attemptId.slice(0, entry.attemptId.indexOf('/'))
+      const own = `${at}/${callKeyOfAttempt(entry.attemptId)}`
+      return entry.what === 'run' && entry.runId === runId && own === call
+    })
+    const answered = found.find(({ reply }) => reply?.ok)
+    if (answered?.reply?.ok) return { value: answered.reply.value ?? null }
+    const done = found.find(({ reply, effects }) => reply !== null && (effects ?? 0) > 0)
+    // A function that died half-way may have done it: never to be sent again is the careful answer.
+    const cut = done ?? found.find(({ reply, real }) => real && reply === null)
+    return cut ? { value: this.truth.resultOf(cut) } : null
+  }
+
+  private async rule(item: Item): Promise<Said> {
+    const { title, queue, runId, body } = item
+    const held = body.subject !== null && !isAsked(body.subject.tool)
+    const asked: Asked = {
+      ...{ kind: item.kind === 'question' ? 'question' : 'approval', title, queue, runId },
+      ...{ data: held ? body.input : body.data, tool: held ? (body.subject?.tool ?? null) : null },
+    }
+    const answer = await this.stage.answer(asked)
+    if (item.kind === 'question') {
+      const name = JSON.stringify(title)
+      if (answer === undefined) throw unanswered(`asks ${name}`, `answers = { ${name}: … }`)
+      return { outcome: 'respond', result: answer }
+    }
+    return rulingOf(answer as Ruling | undefined, title)
+  }
+
+  /** Upstreams of asynchronous tools call back with what their mock returned. */
+  private async callBack(desk: Desk): Promise<number> {
+    let count = 0
+    for (const { token, reply } of this.stage.entries()) {
+      if (token === null || reply === null || this.called.has(token)) continue
+      this.called.add(token)
+      if (!reply.ok) continue
+      await desk.callbacks.settle(token, reply.value)
+      count++
+    }
+    return count
+  }
+
+  private async signalAll(desk: Desk): Promise<number> {
+    let count = 0
+    for (const run of await runsOf(desk.store, desk.namespace)) {
+      if (run.state !== 'waiting_tool' || run.waitingFor?.kind !== 'signal') continue
+      for (const name of run.waitingFor.names ?? []) {
+        const data = await this.stage.signal(name, run.runId)
+        if (data === undefined) {
+          // Its time will be over.
+          if (run.wakeAt !== null) continue
+          throw unanswered(`waits for the signal ${name}`, `signals = { ${name}: … }`)
+        }
+        const place = `${run.runId}/${name}`
+        const nth = (this.signals.get(place) ?? 0) + 1
+        this.signals.set(place, nth)
+        await desk.run(run.runId).signal(name, data, { id: `chaos-${name}-${nth}` })
+        count++
+      }
+    }
+    return count
+  }
+}
+
+function rulingOf(ruling: Ruling | undefined, title: string): Said {
+  if (ruling === undefined || ruling === 'approve') return { outcome: 'approve' }
+  if (ruling === 'reject') return { outcome: 'reject' }
+  if (typeof ruling === 'object' && ruling !== null) {
+    if ('edit' in ruling) return { outcome: 'edit', result: ruling.edit }
+    if ('respond' in ruling) return { outcome: 'respond', result: ruling.respond }
+  }
+  throw new CounterfoilError(
+    'CHAOS_OPTIONS',
+    `the answer to approval ${JSON.stringify(title)} is ${JSON.stringify(ruling)}; it must be ` +
+      "'approve', 'reject', { edit: … } or { respond: … }",
+  )
+}
+
+function unanswered(what: string, line: string): CounterfoilError {
+  const message = `the run ${what}, and nobody answers: export const ${line}`
+  return new CounterfoilError('CHAOS_NO_REFERENCE', message)
+}

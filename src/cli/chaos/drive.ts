@@ -1,0 +1,137 @@
+// Drives one stage to its end: lives that follow each other, some of which are killed, and between
+// them whatever the runs wait for.
+import { readState } from '../../client/document.ts'
+import { type Clock, systemClock } from '../../clock.ts'
+import { CounterfoilError } from '../../model/errors.ts'
+import { isEnded } from '../../model/run-state.ts'
+import { Attendant, type Truth } from './desk.ts'
+import { runsOf } from './idle.ts'
+import type { ChaosDoubt } from './report.ts'
+import type { Desk, End, Entry, Life, Stage } from './types.ts'
+
+/** What became of one stage. */
+export interface Driven {
+  readonly lives: readonly Life[]
+  readonly end: End
+  readonly entries: readonly Entry[]
+  readonly doubts: readonly ChaosDoubt[]
+  /** The sandbox's own count of what was done here; null if nobody counts there. */
+  readonly totals: Readonly<Record<string, number>> | null
+}
+
+export interface DriveOptions {
+  /** The boundary at which each life dies; 0 for those that do not. */
+  readonly dieAts: readonly number[]
+  readonly timeoutMs: number
+  readonly truth: Truth
+  readonly clock?: Clock
+}
+
+const livesMax = 200
+const roundsMax = 100
+
+/** A stage that does not come to its end. */
+export class NoEnd extends Error {
+  readonly lives: readonly Life[]
+  readonly kind: 'endless' | 'crash'
+
+  constructor(kind: NoEnd['kind'], message: string, lives: readonly Life[]) {
+    super(message)
+    this.kind = kind
+    this.lives = lives
+  }
+}
+
+export async function drive(stage: Stage, options: DriveOptions): Promise<Driven> {
+  const { dieAts, timeoutMs, truth, clock = systemClock } = options
+  const attendant = new Attendant(stage, truth)
+  const before = await stage.totals()
+  const lives: Life[] = []
+  const began = clock.mono()
+  let end: End | null = null
+  let rounds = 0
+  const check = () => {
+    if (clock.mono() - began > timeoutMs || lives.length > livesMax) throw endless(timeoutMs, lives)
+  }
+  const rest = async (said: End | null): Promise<boolean> => {
+    check()
+    if (await attendant.attend()) {
+      if (++rounds > roundsMax) throw new NoEnd('endless', asksForEver(attendant), lives)
+      return true
+    }
+    end = said ?? (await stage.look((desk) => endOf(desk, stage.runId)))
+    if (end) return false
+    if (stage.jumpsAlive) await waitOn(stage, lives)
+    return stage.jumpsAlive
+  }
+  for (;;) {
+    const life = await stage.live(dieAts[lives.length] ?? 0, rest)
+    lives.push(life)
+    if (life.fault) throw faultOf(life, lives)
+    check()
+    if (life.died !== null) {
+      // It may have died on its way out, when all was done.
+      end = null
+      await stage.settled()
+      continue
+    }
+    if (end) {
+      const totals = since(await stage.totals(), before)
+      return { lives, end, entries: stage.entries(), doubts: attendant.doubts, totals }
+    }
+    await waitOn(stage, lives)
+  }
+}
+
+/** The run's end, once it and all that it started have ended. */
+async function endOf({ store, namespace }: Desk, runId: string): Promise<End | null> {
+  const runs = await runsOf(store, namespace)
+  const run = runs.find((one) => one.runId === runId)
+  if (run === undefined || runs.some(({ state }) => !isEnded(state))) return null
+  const json = await store.readOutput(run)
+  const { message = null } = JSON.parse(run.errorJson ?? '{}') as { message?: string }
+  return {
+    state: run.state,
+    output: json === null ? null : JSON.parse(json),
+    lastState: await readState(store, run),
+    error: message,
+  }
+}
+
+/** Nothing came and nothing is left to do: what is waited for is a time, or for ever. */
+async function waitOn(stage: Stage, lives: readonly Life[]): Promise<void> {
+  const runs = await stage.look(({ store, namespace }) => runsOf(store, namespace))
+  const live = runs.filter(({ state }) => !isEnded(state))
+  const times = live.flatMap(({ wakeAt }) => wakeAt ?? [])
+  if (times.length > 0) return stage.jump(Math.min(...times))
+  const what = live.map(({ runId, state, waitingFor }) => {
+    const names = (waitingFor?.names ?? []).join(', ')
+    return `${runId} is ${state}${waitingFor ? `, for ${waitingFor.kind} ${names}` : ''}`
+  })
+  const why = what.join('; ') || 'the agent gave no end, and waits for nobody'
+  throw new NoEnd('endless', `nothing comes that it waits for: ${why}`, lives)
+}
+
+function asksForEver({ doubts }: Attendant): string {
+  const last = doubts.at(-1)?.title
+  return `it asks for ever${last === undefined ? '' : `; last: ${last}`}`
+}
+
+function endless(timeoutMs: number, lives: readonly Life[]): NoEnd {
+  const count = lives.length === 1 ? '1 life' : `${lives.length} lives`
+  const message = `it had not ended after ${Math.round(timeoutMs / 1_000)} s and ${count}`
+  return new NoEnd('endless', message, lives)
+}
+
+function faultOf({ fault }: Life, lives: readonly Life[]): Error {
+  const { code = '', message = '', ours = false } = fault ?? {}
+  if (ours) return new CounterfoilError(code, message)
+  return new NoEnd(code === 'timeout' ? 'endless' : 'crash', message, lives)
+}
+
+function since(now: Driven['totals'], before: Driven['totals']): Driven['totals'] {
+  if (now === null) return null
+  return Object.fromEntries(
+    Object.entries(now).map(([tool, n]) => [tool, n - (before?.[tool] ?? 0)]),
+  )
+}

@@ -1,0 +1,207 @@
+// Chaos for what a file exports, in real processes: for the command line, and `chaos({ file })`.
+
+import { mkdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { randomHex } from '../../clock.ts'
+import { CounterfoilError } from '../../model/errors.ts'
+import { open } from '../../open.ts'
+import { isPostgresUrl } from '../../store/postgres/location.ts'
+import { type Plan, runChaos } from './chaos.ts'
+import { killsDefault, timeoutMsDefault } from './defaults.ts'
+import type { UpstreamKind } from './judge.ts'
+import { type Cast, ProcessStage, UpstreamProcess } from './process-stage.ts'
+import { type Recording, readRecording } from './recording.ts'
+import type { ChaosReport } from './report.ts'
+import { Session } from './session.ts'
+import type { Facts, GraphFacts } from './types.ts'
+
+/** What can be said of every kind of chaos. */
+export interface ChaosSettings {
+  /** How many crash points, chosen by `seed`; 50, or all if there are fewer. */
+  kills?: number
+  /** Every boundary is a crash point. */
+  everyBoundary?: boolean
+  /** A second death while the first is recovered from. */
+  pairs?: boolean
+  seed?: number
+  /** Paths of the end that are not compared: `output.at`, `state.items.*.id`. */
+  ignore?: readonly string[]
+  /** How long one run may take, with its resumes. */
+  timeoutMs?: number
+  /** Crash points at once. */
+  concurrency?: number
+  onProgress?: (text: string) => void
+}
+
+export interface ChaosFileOptions extends ChaosSettings {
+  /** Exports graphs or an `agent`, and `mocks`, `input`, `answers`, `signals`, `effects`. */
+  file: string
+  /** Name or id; needed if there are several. */
+  graph?: string
+  input?: unknown
+  /** `postgres://…`: in schemas of its own, which are dropped; SQLite files, unless given. */
+  store?: string
+  /** The store and the run whose recorded results are the upstream's answers. */
+  from?: { store: string; run: string; blobDir?: string }
+  namespace?: string
+  /** Tools whose own function is run; `pure` for all pure ones, `all` for all. */
+  real?: readonly string[]
+  /** Given the session's end, so that an interrupt can leave nothing behind. */
+  onSession?: (end: () => Promise<void>) => void
+}
+
+const lanesMax = 4
+
+export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport> {
+  const { store, from, namespace = 'default', real = [] } = options
+  if (store !== undefined && !isPostgresUrl(store)) {
+    const message = '`store` is a postgres:// URL, or left out: SQLite files are made and removed'
+    throw new CounterfoilError('CHAOS_OPTIONS', message)
+  }
+  const recording = from ? await readFrom(from, namespace) : null
+  const session = new Session(store ?? null)
+  options.onSession?.(() => session.close())
+  try {
+    const file = resolve(options.file)
+    const facts = await factsOf(session, file)
+    const graph = chosenGraph(facts, options.graph ?? recording?.graph)
+    const timeoutMs = options.timeoutMs ?? timeoutMsDefault
+    const upstreamOf = upstreams(facts, real)
+    checkUpstreams(facts, graph, upstreamOf, recording)
+    const cast: Cast = {
+      ...{ session, file, namespace, real, recording, timeoutMs },
+      ...{ graph: graph?.id ?? null, input: inputOf(options, facts, recording) },
+      key: store === undefined ? null : (process.env['COUNTERFOIL_KEY'] ?? randomHex(32)),
+    }
+    return await runChaos({
+      ...settingsOf(options),
+      ...{ subject: graph?.id ?? options.file, store: store ? 'postgres' : 'sqlite', upstreamOf },
+      ...{ open: opener(cast), notes: notesOf(facts, real) },
+    })
+  } finally {
+    await session.close()
+  }
+}
+
+type Common = 'seed' | 'kills' | 'pairs' | 'timeoutMs' | 'concurrency' | 'ignore' | 'onProgress'
+
+export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
+  const { onProgress, everyBoundary = false, pairs = false, ignore = [] } = options
+  const { kills = killsDefault, seed = 1, timeoutMs = timeoutMsDefault } = options
+  const { concurrency = Math.min(lanesMax, availableParallelism()) } = options
+  for (const [name, value] of Object.entries({ kills, timeoutMs, concurrency })) {
+    if (Number.isFinite(value) && value >= 1) continue
+    const message = `chaos: \`${name}\` is ${String(value)}; it must be a number of at least 1`
+    throw new CounterfoilError('CHAOS_OPTIONS', message)
+  }
+  return {
+    ...{ seed, pairs, ignore, timeoutMs, concurrency, kills: everyBoundary ? null : kills },
+    ...(onProgress ? { onProgress } : {}),
+  }
+}
+
+async function readFrom(
+  { store, run, blobDir }: NonNullable<ChaosFileOptions['from']>,
+  namespace: string,
+): Promise<Recording> {
+  const blobs = blobDir === undefined ? {} : { blobDir }
+  const cf = await open({ store, namespace, graphs: [], onWarning: () => {}, ...blobs })
+  try {
+    return await readRecording(cf, namespace, run)
+  } finally {
+    await cf.close()
+  }
+}
+
+async function factsOf(session: Session, file: string): Promise<Facts> {
+  const dir = join(session.dir, 'facts')
+  mkdirSync(dir)
+  const server = await UpstreamProcess.start({ session, file, recording: null }, dir)
+  await server.end()
+  return server.facts
+}
+
+/** Null for the file's agent. */
+function chosenGraph({ graphs, agent }: Facts, wanted: string | undefined): GraphFacts | null {
+  const ids = graphs.map(({ id }) => id).join(', ') || 'none'
+  if (wanted === undefined) {
+    if (agent) return null
+    const [only] = graphs
+    if (only && graphs.length === 1) return only
+    throw new CounterfoilError('GRAPH_UNKNOWN', `the file has several graphs, choose one: ${ids}`)
+  }
+  const found = graphs.filter(({ id, name }) => id === wanted || name === wanted)
+  const [graph] = found
+  if (graph && found.length === 1) return graph
+  const what = found.length > 1 ? 'is the name of several graphs' : 'is no graph of this file'
+  throw new CounterfoilError('GRAPH_UNKNOWN', `"${wanted}" ${what}; it has: ${ids}`)
+}
+
+function upstreams(
+  { mocks }: Facts,
+  real: readonly string[],
+): (tool: string, replayClass: string) => UpstreamKind {
+  return (tool, replayClass) => {
+    const pure = replayClass === 'pure' && real.includes('pure')
+    if (pure || real.includes('all') || real.includes(tool)) return 'real'
+    return mocks.includes(tool) ? 'mock' : 'recorded'
+  }
+}
+
+function checkUpstreams(
+  { mocks }: Facts,
+  graph: GraphFacts | null,
+  upstreamOf: ReturnType<typeof upstreams>,
+  recording: Recording | null,
+): void {
+  if (graph === null || recording !== null) return
+  const { tools } = graph
+  const missing = tools.filter((tool) => upstreamOf(tool.name, tool.replayClass) === 'recorded')
+  if (missing.length > 0)
+    throw upstreamMissing(
+      missing.map(({ name }) => name),
+      mocks,
+    )
+}
+
+export function upstreamMissing(
+  tools: readonly string[],
+  mocks: readonly string[],
+): CounterfoilError {
+  const lines = [...tools, ...mocks].map((name) =>
+    tools.includes(name) ? `${name}: async (input, call) => …` : `${name}: …`,
+  )
+  return new CounterfoilError(
+    'CHAOS_UPSTREAM_MISSING',
+    `nobody answers ${tools.join(', ')}, and nothing real is sent: export const mocks = { ` +
+      `${lines.join(', ')} }; or replay a recorded run (--from, --run); or name tools whose own ` +
+      'function may be run against a sandbox (--real)',
+    { details: { tools } },
+  )
+}
+
+function inputOf(options: ChaosFileOptions, facts: Facts, recording: Recording | null): unknown {
+  if ('input' in options && options.input !== undefined) return options.input
+  if (recording) return recording.input
+  return facts.input ?? null
+}
+
+function opener(cast: Cast): Plan['open'] {
+  let count = 0
+  return (nth) => {
+    const name = `${nth}-${++count}`
+    // A sandbox remembers keys, and keys are made of run ids: there, every run has its own.
+    const own = cast.real.length > 0 ? `chaos-${cast.session.id}-${name}` : 'chaos'
+    return ProcessStage.open(cast, name, cast.recording?.runId ?? own)
+  }
+}
+
+function notesOf({ effects }: Facts, real: readonly string[]): string[] {
+  if (real.length === 0) return []
+  const which = real.join(', ')
+  const counted = effects
+    ? 'their effects are what `effects` counts'
+    : 'nobody exports `effects`, so that a key counts as honoured'
+  return [`real functions were run (${which}); ${counted}`]
+}

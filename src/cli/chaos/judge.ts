@@ -1,0 +1,171 @@
+// What an uninterrupted run was like, and what is wrong with one that was killed. Effects are
+// counted by tool and input, and compared with the uninterrupted run's: more is a duplicate, fewer
+// is lost.
+import { canonical } from '../../model/canonical.ts'
+import { type Difference, differences, isWithin } from './compare.ts'
+import type { Driven } from './drive.ts'
+import type { ChaosFinding } from './report.ts'
+import type { End, Entry } from './types.ts'
+
+export type UpstreamKind = 'mock' | 'recorded' | 'real'
+
+export interface JudgeOptions {
+  readonly upstreamOf: (tool: string, replayClass: string) => UpstreamKind
+  /** Paths of the end that are not compared. */
+  readonly ignore: readonly string[]
+}
+
+/** A run as it is looked at: with its id, which is no part of what it does. */
+export interface Seen {
+  readonly runId: string
+  readonly driven: Driven
+}
+
+export interface Counted {
+  readonly tool: string
+  readonly input: unknown
+  readonly asks: number
+  readonly effects: number
+}
+
+export class Judge {
+  readonly moving: readonly string[]
+  readonly reference: Seen
+  private readonly options: JudgeOptions
+  /** Tools whose inputs move without any crash: they are counted without them. */
+  private readonly restless: ReadonlySet<string>
+  /** Tools whose mock says what it does. */
+  private readonly outspoken = new Set<string>()
+
+  constructor(first: Seen, second: Seen, options: JudgeOptions) {
+    this.reference = first
+    this.options = options
+    for (const { driven } of [first, second]) this.hear(driven.entries)
+    this.restless = new Set()
+    const [a, b] = [this.count(first), this.count(second)]
+    this.restless = new Set([...restlessIn(a, b), ...restlessIn(b, a)])
+    this.moving = endsDiffer(first, second).map(({ path }) => path)
+  }
+
+  /** By tool and input. */
+  count({ runId, driven }: Seen): Map<string, Counted> {
+    this.hear(driven.entries)
+    const counts = new Map<string, Counted>()
+    const keys = new Set<string>()
+    for (const entry of driven.entries) {
+      if (entry.what !== 'run') continue
+      const { tool } = entry
+      const input = this.restless.has(tool) ? null : nameless(entry.input, runId)
+      const place = canonical([tool, input])
+      const old = counts.get(place) ?? { tool, input, asks: 0, effects: 0 }
+      const effects = old.effects + this.effectsOf(entry, keys)
+      counts.set(place, { ...old, asks: old.asks + 1, effects })
+    }
+    return counts
+  }
+
+  findings(seen: Seen): ChaosFinding[] {
+    const { driven } = seen
+    const odd = driven.doubts.filter(({ reason }) => reason !== 'unknown' && reason !== 'poison')
+    const asked = odd.map(({ tool, reason, title }): ChaosFinding => {
+      const kind = reason === 'drift' ? 'drift' : 'doubt'
+      const why = kind === 'drift' ? 'at its resume the run did not do what is on record' : reason
+      return { kind, tool, message: `${why}: ${title}` }
+    })
+    const effects = this.effectFindings(seen)
+    const twice = effects.filter(({ kind }) => kind === 'duplicate' || kind === 'strange')
+    // A run that was given up has lost what it had not come to, and has another end.
+    if (asked.length > 0) return [...asked, ...twice]
+    return [...effects, ...this.endFindings(seen)]
+  }
+
+  private effectFindings(seen: Seen): ChaosFinding[] {
+    const [was, is] = [this.count(this.reference), this.count(seen)]
+    const totals = [this.reference.driven.totals, seen.driven.totals] as const
+    const counted = Object.keys(totals[1] ?? {})
+    const places = [...new Set([...was.keys(), ...is.keys()])]
+    const byCall = places.flatMap((place) => {
+      const { tool, input } = (was.get(place) ?? is.get(place)) as Counted
+      if (counted.includes(tool)) return []
+      const [before, now] = [was.get(place)?.effects ?? 0, is.get(place)?.effects ?? 0]
+      const what = this.restless.has(tool) ? tool : `${tool} ${JSON.stringify(input)}`
+      return effectFinding(tool, what, before, now)
+    })
+    const bySandbox = counted.flatMap((tool) =>
+      effectFinding(tool, tool, totals[0]?.[tool] ?? 0, totals[1]?.[tool] ?? 0),
+    )
+    return [...byCall, ...bySandbox]
+  }
+
+  private endFindings(seen: Seen): ChaosFinding[] {
+    const found = endsDiffer(this.reference, seen).filter(
+      ({ path }) => !isWithin(path, [...this.moving, ...this.options.ignore]),
+    )
+    if (found.length === 0) return []
+    const shown = found.slice(0, 3).map(shownDifference).join('; ')
+    const more = found.length > 3 ? `; and ${found.length - 3} more` : ''
+    return [{ kind: 'end', tool: null, message: `the end differs: ${shown}${more}` }]
+  }
+
+  private hear(entries: readonly Entry[]): void {
+    for (const { tool, effects } of entries) if (effects !== null) this.outspoken.add(tool)
+  }
+
+  private effectsOf(entry: Entry, keys: Set<string>): number {
+    const { tool, replayClass, key, effects, reply } = entry
+    if (effects !== null) return effects
+    if (this.outspoken.has(tool) || replayClass === 'pure') return 0
+    const upstream = this.options.upstreamOf(tool, replayClass)
+    // A mock that threw did nothing, unless it says so. A function that died half-way may have.
+    if (reply !== null && !reply.ok) return 0
+    if (reply === null && upstream !== 'real') return 0
+    if (key === null || upstream === 'mock') return 1
+    // Nobody can see what became of a key: it is taken to be honoured.
+    const name = `${tool}/${key}`
+    if (keys.has(name)) return 0
+    keys.add(name)
+    return 1
+  }
+}
+
+function effectFinding(tool: string, what: string, was: number, is: number): ChaosFinding[] {
+  if (is === was) return []
+  const finding = (kind: ChaosFinding['kind'], message: string) => [{ kind, tool, message }]
+  if (is < was) return finding('lost', `${what} happened ${times(is)} instead of ${times(was)}`)
+  if (was > 0) return finding('duplicate', `${what} happened ${times(is)} instead of ${times(was)}`)
+  return finding('strange', `${what} happened, and never does without a crash`)
+}
+
+function times(count: number): string {
+  return ['never', 'once', 'twice'][count] ?? `${count} times`
+}
+
+/** Tools that did something for an input which the other run never had. */
+function restlessIn(a: Map<string, Counted>, b: Map<string, Counted>): string[] {
+  return [...a].filter(([place]) => !b.has(place)).map(([, { tool }]) => tool)
+}
+
+/** Without the run's own id, which keys and inputs are made of. */
+function nameless(value: unknown, runId: string): unknown {
+  return JSON.parse(canonical(value ?? null).replaceAll(runId, '<run>'))
+}
+
+function endsDiffer(a: Seen, b: Seen): Difference[] {
+  const plain = ({ runId, driven: { end } }: Seen) => nameless(partsOf(end), runId)
+  const [was, is] = [plain(a), plain(b)] as [object, object]
+  return Object.entries(was).flatMap(([name, value]) =>
+    differences(value, (is as Record<string, unknown>)[name], name),
+  )
+}
+
+function partsOf({ state, output, lastState, error }: End) {
+  return { run: state, output: output ?? null, state: lastState ?? null, error }
+}
+
+function shownDifference({ path, was, is }: Difference): string {
+  const text = (value: unknown) => {
+    const json = JSON.stringify(value) ?? 'nothing'
+    return json.length > 60 ? `${json.slice(0, 60)}…` : json
+  }
+  return `${path} is ${text(is)} instead of ${text(was)}`
+}

@@ -1,0 +1,80 @@
+// What is said of each tool: its effects, its doubts, and whether its class holds.
+import type { ReplayClass } from '../../model/tool.ts'
+import type { Plan, Tried } from './chaos.ts'
+import type { Counted, Judge, Seen } from './judge.ts'
+import type { ChaosTool, Holds } from './report.ts'
+
+export function toolsOf(judge: Judge, points: readonly Tried[], plan: Plan): ChaosTool[] {
+  const { reference } = judge
+  const all = [reference, ...points.flatMap(({ seen }) => seen ?? [])]
+  const classes = new Map<string, ReplayClass>()
+  for (const { driven } of all) {
+    for (const { tool, replayClass } of driven.entries) classes.set(tool, replayClass)
+  }
+  return [...classes].map(([tool, replayClass]) => toolOf(tool, replayClass, judge, points, plan))
+}
+
+function toolOf(
+  tool: string,
+  replayClass: ReplayClass,
+  judge: Judge,
+  points: readonly Tried[],
+  plan: Plan,
+): ChaosTool {
+  const { totals } = judge.reference.driven
+  const was = [...ofTool(judge.count(judge.reference), tool).values()]
+  const others = points.flatMap(({ seen }) => (seen ? [compared(judge, seen, tool)] : []))
+  const found = points.flatMap(({ findings }) => findings).filter((one) => one.tool === tool)
+  const kinds = (...names: string[]) => found.filter(({ kind }) => names.includes(kind)).length
+  const doubts = points.flatMap((point) => point.doubts).filter((one) => one.tool === tool)
+  const sentAgain = sum(others.map(({ again }) => again))
+  const upstream = plan.upstreamOf(tool, replayClass)
+  const duplicates = kinds('duplicate', 'strange')
+  const visible = upstream === 'mock' || totals?.[tool] !== undefined
+  const effects = totals?.[tool] ?? sum(was.map((row) => row.effects))
+  return {
+    ...{ tool, replayClass, upstream, sentAgain, duplicates, lost: kinds('lost') },
+    ...{ calls: sum(was.map(({ asks }) => asks)), effects },
+    effectsMax: Math.max(Math.min(1, effects), ...others.map(({ most }) => most)),
+    doubts: doubts.length,
+    doubtsInVain: doubts.filter(({ happened }) => !happened).length,
+    holds: holdsOf(replayClass, { duplicates, sentAgain, visible }),
+  }
+}
+
+/** How often calls of the tool were sent once more, and the most effects that one of them had. */
+function compared(judge: Judge, seen: Seen, tool: string): { again: number; most: number } {
+  const { reference } = judge
+  const was = ofTool(judge.count(reference), tool)
+  const rows = [...ofTool(judge.count(seen), tool)]
+  const over = rows.map(([place, { asks }]) => Math.max(0, asks - (was.get(place)?.asks ?? 0)))
+  const counted = seen.driven.totals?.[tool]
+  const most =
+    counted === undefined
+      ? rows.map(([place, { effects }]) => mostOf(effects, was.get(place)?.effects ?? 0))
+      : [mostOf(counted, reference.driven.totals?.[tool] ?? 0)]
+  return { again: sum(over), most: Math.max(0, ...most) }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, number) => all + number, 0)
+}
+
+/** The most effects of one call, where so many calls are alike. */
+function mostOf(effects: number, expected: number): number {
+  return effects > expected ? effects - Math.max(0, expected - 1) : Math.min(1, effects)
+}
+
+function ofTool(counts: ReadonlyMap<string, Counted>, tool: string): Map<string, Counted> {
+  return new Map([...counts].filter(([, row]) => row.tool === tool))
+}
+
+function holdsOf(
+  replayClass: ReplayClass,
+  seen: { duplicates: number; sentAgain: number; visible: boolean },
+): Holds {
+  if (seen.duplicates > 0) return 'no'
+  if (replayClass === 'unsafe_on_replay') return 'yes'
+  if (seen.sentAgain === 0) return 'not_tried'
+  return seen.visible ? 'yes' : 'assumed'
+}

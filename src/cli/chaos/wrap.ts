@@ -1,0 +1,152 @@
+// Gives a graph's tools another upstream, and a boundary before and after each dispatch. All else
+// is the user's own: nodes, schemas, classes, keys, timeouts.
+import type { Context, StepSpec } from '../../model/context.ts'
+import { CounterfoilError, NotSentError, RefusedError } from '../../model/errors.ts'
+import type { Graph, NodeFunction } from '../../model/graph.ts'
+import type { CallInfo, Tool } from '../../model/tool.ts'
+import type { Counterfoil } from '../../open.ts'
+import type { Hit } from './points.ts'
+import type { Ask, Reply } from './types.ts'
+import { failureOf } from './upstream.ts'
+
+export interface Outside {
+  readonly hit: Hit
+  /** Asks the upstream. */
+  ask(ask: Ask): Promise<Reply>
+  /** A tool's own function begins; the returned function says how it ended. */
+  begin(ask: Ask): Promise<(reply: Reply) => Promise<void>>
+  isReal(tool: string, replayClass: string): boolean
+  /** Whether the tool's mock has a probe. */
+  hasProbe(tool: string): boolean
+}
+
+type Run = (input: unknown, call: CallInfo) => unknown
+
+export class Wrapper {
+  private readonly outside: Outside
+  private readonly known = new Map<Tool, Tool>()
+  private readonly graphsByOriginal = new Map<Graph, Graph>()
+
+  constructor(outside: Outside) {
+    this.outside = outside
+  }
+
+  graphs(graphs: readonly Graph[]): Graph[] {
+    return graphs.map((graph) => this.graph(graph))
+  }
+
+  graph(graph: Graph): Graph {
+    const known = this.graphsByOriginal.get(graph)
+    if (known) return known
+    const made: Graph = {
+      ...graph,
+      tools: new Map([...graph.tools].map(([name, tool]) => [name, this.tool(tool)])),
+      nodes: new Map([...graph.nodes].map(([name, node]) => [name, this.node(node)])),
+    }
+    this.graphsByOriginal.set(graph, made)
+    return made
+  }
+
+  /** The same, as a foreign runtime sees it: its scopes call through here too. */
+  counterfoil(cf: Counterfoil): Counterfoil {
+    const scope: Counterfoil['scope'] = async (ids) => {
+      const opened = await cf.scope(ids)
+      const call: typeof opened.call = (tool, input, options) =>
+        opened.call(this.tool(tool as Tool) as typeof tool, input, options)
+      return Object.create(opened, { call: { value: call } })
+    }
+    return { ...cf, scope }
+  }
+
+  /** What is no tool is left to whoever refuses it. */
+  private tool(tool: Tool): Tool {
+    if (typeof tool?.rules !== 'object') return tool
+    const known = this.known.get(tool)
+    if (known) return known
+    const { rules, replayClass, name } = tool
+    const real = this.outside.isReal(name, replayClass)
+    const own = real ? rules : { ...rules, rateLimit: null, heartbeatMs: null }
+    const run = this.served(tool, rules.run)
+    const probe = real ? rules.probe : this.probe(tool)
+    const made = Object.create(tool, {
+      rules: { value: Object.freeze({ ...own, run, probe }), enumerable: true },
+    }) as Tool
+    this.known.set(tool, made)
+    return made
+  }
+
+  private node(node: NodeFunction): NodeFunction {
+    return (state, ctx) => node(state, this.context(ctx))
+  }
+
+  private context(ctx: Context): Context {
+    const call: Context['call'] = (tool, input, options) =>
+      ctx.call(this.tool(tool) as typeof tool, input, options)
+    const step = (spec: StepSpec<unknown, unknown>, run: Run) => {
+      const { name, replayClass } = spec ?? {}
+      const served = this.served({ name, replayClass, rules: { callbackMs: null } } as Tool, run)
+      return ctx.step(spec, served as never)
+    }
+    const spawn = (graph: Graph, input: unknown) =>
+      ctx.spawn(this.graphsByOriginal.get(graph) ?? graph, input as never)
+    return { ...ctx, call, step: step as Context['step'], spawn: spawn as Context['spawn'] }
+  }
+
+  /** A tool's function as it is here: a boundary, the upstream, a boundary. */
+  private served(tool: Tool, original: Run): Run {
+    const { outside } = this
+    const { name, replayClass, rules } = tool
+    const real = outside.isReal(name, replayClass)
+    return async (input, call) => {
+      await outside.hit(`before ${name}`)
+      // Its upstream calls back with what the mock returns.
+      const token = !real && rules.callbackMs !== null ? call.defer() : null
+      const ask = { ...askOf(tool, input, call, 'run'), token, real }
+      const reply = real
+        ? await this.really(ask, () => original(input, call))
+        : await outside.ask(ask)
+      await outside.hit(`after ${name}`)
+      return saidOf(reply)
+    }
+  }
+
+  private async really(ask: Ask, run: () => unknown): Promise<Reply> {
+    const ended = await this.outside.begin(ask)
+    let reply: Reply
+    try {
+      reply = { ok: true, value: await run() }
+    } catch (error) {
+      reply = { ok: false, error: failureOf(error) }
+    }
+    await ended(reply)
+    return reply
+  }
+
+  private probe(tool: Tool): Run | null {
+    if (!this.outside.hasProbe(tool.name)) return null
+    return async (input, call) => {
+      const ask = askOf(tool, input, call, 'probe')
+      return saidOf(await this.outside.ask({ ...ask, token: null, real: false }))
+    }
+  }
+}
+
+function askOf(
+  { name, replayClass }: Tool,
+  input: unknown,
+  { runId, node, attempt, attemptId, idempotencyKey }: CallInfo,
+  what: Ask['what'],
+): Omit<Ask, 'token' | 'real'> {
+  const of = { runId, node, tool: name, replayClass, attempt, attemptId }
+  return { what, ...of, key: idempotencyKey, input }
+}
+
+/** What the upstream said, as the tool's own function would have said it. */
+function saidOf(reply: Reply): unknown {
+  if (reply.ok) return reply.value
+  const { name, message, code } = reply.error
+  if (code === 'NOT_SENT') throw new NotSentError(message)
+  if (code === 'REFUSED') throw new RefusedError(message)
+  if (code === 'CHAOS_UPSTREAM_MISSING') throw new CounterfoilError(code, message)
+  throw Object.assign(new Error(message), { name })
+}

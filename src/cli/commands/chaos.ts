@@ -1,0 +1,150 @@
+// counterfoil chaos
+import { writeFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import { killsDefault, timeoutMsDefault } from '../chaos/defaults.ts'
+import type { ChaosFileOptions } from '../chaos/file.ts'
+import { addGlobals, type Cli, cliOf } from '../cli.ts'
+import { exitCodes } from '../report.ts'
+import { milliseconds, parseJson, usageError, wholeNumber } from '../usage.ts'
+
+interface Options {
+  graph?: string
+  input?: string
+  kills?: string
+  everyBoundary?: boolean
+  pairs?: boolean
+  seed?: string
+  from?: string
+  run?: string
+  real?: string
+  ignore?: string
+  timeout?: string
+  concurrency?: string
+  store?: string
+  blobs?: string
+  namespace?: string
+  junit?: string
+}
+
+const help = `
+Runs what the file exports once without a crash, then once for each crash point:
+its process is killed (SIGKILL) before or after a call of its store or a dispatch
+of a tool, and resumed. Effects are counted by a process that is not killed. It
+exits with 1 if anything happened twice or was lost, or if an end differs.
+
+Nothing real is sent. The file exports the upstreams beside its graphs:
+  export const mocks = { send_email: async (input, call) => ({ id: 'm-1' }) }
+  export const input = { customer: 'acme' }
+Or they are replayed from a run that has completed: --from, --run. --real names
+tools whose own function may be run against a sandbox: send_email,charge; pure
+for all pure ones; all.
+
+Doubts are decided by what the upstreams know, approvals are approved, and days
+of sleep are skipped. docs/guides/chaos.md says how to answer otherwise.
+
+Examples:
+  counterfoil chaos ./agent.js --every-boundary --junit chaos.xml
+  counterfoil chaos ./agent.js --graph outreach --input '{"customer": "acme"}'
+  counterfoil chaos ./agent.js --from sqlite:runs.db --run acme-1`
+
+export function addChaos(program: Command): void {
+  const command = program
+    .command('chaos <file>')
+    .description('kill your own graph at every boundary, resume it, and count effects')
+    .option('--graph <name>', 'which graph: name or name@version, if there are several')
+    .option('--input <json>', 'its input (what the file exports as input, or null)')
+    .option('--kills <n>', `so many crash points, chosen by the seed (${killsDefault})`)
+    .option('--every-boundary', 'all of them')
+    .option('--pairs', 'a second death while the first is recovered from')
+    .option('--seed <n>', 'which crash points (1)')
+    .option('--from <url>', 'the store of a recorded run')
+    .option('--run <id>', 'the recorded run, whose results are the answers of the tools')
+    .option('--real <tools>', 'tools whose own function is run, by comma; or pure, or all')
+    .option('--ignore <paths>', 'parts of the end that are not compared, by comma: output.at')
+    .option('--timeout <time>', `how long one run may take (${timeoutMsDefault / 1_000}s)`)
+    .option('--concurrency <n>', 'crash points at once (one for each core, at most 4)')
+    .option('--junit <file>', 'also write the report as JUnit XML')
+    .option('--store <url>', 'postgres://…, in schemas of its own (SQLite files of its own)')
+    .option('--blobs <dir>', 'the blobDir of the recorded run, if it has one')
+    .option('--namespace <name>', 'which namespace (default)')
+    .addHelpText('after', help)
+    .action((file: string, options: Options) => chaos(cliOf(command), file, options))
+  addGlobals(command, { store: false })
+}
+
+async function chaos(cli: Cli, file: string, given: Options): Promise<void> {
+  const options = optionsOf(file, given)
+  // Loaded when it is wanted: no other command should wait for it.
+  const { chaosFile } = await import('../chaos/file.ts')
+  const { reportLines } = await import('../chaos/text.ts')
+  const { junitXml, reportJson } = await import('../chaos/formats.ts')
+  if (given.real !== undefined) cli.warn(`real functions are run: ${given.real}`)
+  cli.progress.begin('chaos')
+  const report = await chaosFile({
+    ...options,
+    onProgress: (text) => cli.progress.say(text),
+    onSession: leaveNothing,
+  }).finally(() => cli.progress.end())
+  if (given.junit !== undefined) writeJunit(given.junit, junitXml(report))
+  cli.out.data(reportJson(report))
+  cli.out.text(...reportLines(cli.out, report))
+  if (!report.ok) process.exitCode = exitCodes.failure
+}
+
+/** Ctrl-C: no process, no folder, no schema stays. */
+function leaveNothing(end: () => Promise<void>): void {
+  const stop = (signal: NodeJS.Signals) => {
+    const code = signal === 'SIGINT' ? 130 : 143
+    void end().then(
+      () => process.exit(code),
+      () => process.exit(code),
+    )
+  }
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+}
+
+function writeJunit(path: string, text: string): void {
+  try {
+    writeFileSync(path, text)
+  } catch (error) {
+    throw usageError(`--junit ${path} cannot be written: ${(error as Error).message}`)
+  }
+}
+
+function optionsOf(file: string, given: Options): ChaosFileOptions {
+  const { graph, input, kills, seed, from, run, real, ignore, timeout, concurrency } = given
+  if ((from === undefined) !== (run === undefined)) {
+    throw usageError('--from <store> and --run <id> belong together: a recorded run')
+  }
+  if (kills !== undefined && given.everyBoundary) {
+    throw usageError('--kills chooses some crash points, --every-boundary takes all: say one')
+  }
+  if (given.store !== undefined && !/^postgres(ql)?:/.test(given.store)) {
+    throw usageError(
+      '--store takes a postgres:// URL; without it, SQLite files are made and removed',
+    )
+  }
+  const words = (text: string) => text.split(',').filter((word) => word !== '')
+  return {
+    file,
+    ...(graph === undefined ? {} : { graph }),
+    ...(input === undefined ? {} : { input: parseJson('--input', input) }),
+    ...(kills === undefined ? {} : { kills: wholeNumber('--kills', kills) }),
+    ...{ everyBoundary: given.everyBoundary === true, pairs: given.pairs === true },
+    ...(seed === undefined ? {} : { seed: wholeNumber('--seed', seed) }),
+    ...(from === undefined || run === undefined ? {} : { from: recorded(from, run, given.blobs) }),
+    ...(real === undefined ? {} : { real: words(real) }),
+    ...(ignore === undefined ? {} : { ignore: words(ignore) }),
+    ...(timeout === undefined ? {} : { timeoutMs: milliseconds('--timeout', timeout) }),
+    ...(concurrency === undefined
+      ? {}
+      : { concurrency: wholeNumber('--concurrency', concurrency, 64) }),
+    ...(given.store === undefined ? {} : { store: given.store }),
+    ...(given.namespace === undefined ? {} : { namespace: given.namespace }),
+  }
+}
+
+function recorded(store: string, run: string, blobs: string | undefined) {
+  return { store, run, ...(blobs === undefined ? {} : { blobDir: blobs }) }
+}

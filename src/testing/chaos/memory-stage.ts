@@ -1,0 +1,247 @@
+// A stage inside one process: the memory store, and lives that die by never being heard of again.
+// From its boundary on, nothing that a dead life does reaches the store or the upstream. What its
+// code does without `ctx` is not stopped: for that, processes are killed (`chaos({ file })`).
+import { answerOf, signalOf } from '../../cli/chaos/module.ts'
+import { withBoundaries } from '../../cli/chaos/points.ts'
+import type {
+  Answers,
+  Asked,
+  Desk,
+  Entry,
+  Failure,
+  Life,
+  Mocks,
+  Rest,
+  Signals,
+  Stage,
+} from '../../cli/chaos/types.ts'
+import { entriesOf, type Line, pairOf, Upstream } from '../../cli/chaos/upstream.ts'
+import { Wrapper } from '../../cli/chaos/wrap.ts'
+import { Callbacks } from '../../client/callbacks.ts'
+import { Inbox } from '../../client/inbox.ts'
+import { RunHandle } from '../../client/run.ts'
+import { startRun } from '../../client/start.ts'
+import { type Clock, pause, systemClock } from '../../clock.ts'
+import { Committer } from '../../engine/committer.ts'
+import { type Engine, type Execution, execute } from '../../engine/execute.ts'
+import { RateLimits } from '../../engine/rate-limit.ts'
+import type { Graph } from '../../model/graph.ts'
+import * as limits from '../../model/limits.ts'
+import type { RiskPolicy } from '../../model/risk.ts'
+import { openMemory } from '../../store/memory/index.ts'
+import type { Store } from '../../store/store.ts'
+
+/** What is the same for every stage. */
+export interface MemoryCast {
+  readonly graph: Graph
+  readonly graphs: readonly Graph[]
+  readonly input: unknown
+  readonly mocks: Mocks
+  readonly answers: Answers
+  readonly signals: Signals
+  readonly gate: RiskPolicy | null
+  readonly isReal: (tool: string, replayClass: string) => boolean
+  readonly timeoutMs: number
+}
+
+const namespace = 'default'
+const lookMs = 2
+const never = new Promise<never>(() => {})
+
+/** One life, as long as it lasts. */
+class Mortal {
+  readonly hits: string[] = []
+  dead = false
+  readonly over: Promise<Pick<Life, 'died' | 'fault'>>
+  private readonly dieAt: number
+  private readonly timers = new Set<() => void>()
+  private finish: (how: Pick<Life, 'died' | 'fault'>) => void = () => {}
+
+  constructor(dieAt: number) {
+    this.dieAt = dieAt
+    this.over = new Promise((resolve) => {
+      this.finish = resolve
+    })
+  }
+
+  readonly hit = (boundary: string): Promise<never> | undefined => {
+    if (this.dead) return never
+    this.hits.push(boundary)
+    if (this.hits.length !== this.dieAt) return
+    this.end()
+    this.finish({ died: boundary, fault: null })
+    return never
+  }
+
+  /** It cannot go on, and nobody has killed it. */
+  fail(fault: Failure): Promise<never> {
+    this.end()
+    this.finish({ died: null, fault })
+    return never
+  }
+
+  end(): void {
+    this.dead = true
+    for (const cancel of this.timers) cancel()
+  }
+
+  clock(clock: Clock): Clock {
+    const after: Clock['after'] = (ms, fn) => {
+      if (this.dead) return () => {}
+      const stop = clock.after(ms, () => {
+        this.timers.delete(stop)
+        fn()
+      })
+      this.timers.add(stop)
+      return stop
+    }
+    return { ...clock, after }
+  }
+
+  store(store: Store): Store {
+    const wrapped = Object.entries(store).map(([name, value]) => {
+      if (typeof value !== 'function' || name === 'onChange') return [name, value]
+      return [name, (...args: unknown[]) => (this.dead ? never : value(...args))]
+    })
+    const seen = Object.fromEntries(wrapped) as Store
+    return { ...seen, ...withBoundaries(seen, this.hit) }
+  }
+}
+
+export class MemoryStage implements Stage {
+  readonly runId = 'chaos'
+  readonly jumpsAlive = true
+  private readonly cast: MemoryCast
+  private readonly lines: Line[] = []
+  private readonly upstream: Upstream
+  private readonly store: Store
+  private readonly clock: Clock
+  private skewMs = 0
+  private lives = 0
+
+  constructor(cast: MemoryCast) {
+    this.cast = cast
+    this.clock = { ...systemClock, now: () => systemClock.now() + this.skewMs }
+    this.store = openMemory({ clock: this.clock })
+    const write = (line: Line) => void this.lines.push(line)
+    this.upstream = new Upstream({ mocks: cast.mocks, recorded: [], write })
+  }
+
+  async live(dieAt: number, rest: Rest): Promise<Life> {
+    const mortal = new Mortal(dieAt)
+    const workerId = `chaos-${++this.lives}`
+    const { hits } = mortal
+    const seconds = Math.round(this.cast.timeoutMs / 1_000)
+    const message = `it had not ended after ${seconds} s`
+    const late = { name: 'Timeout', code: 'timeout', message }
+    const cancel = systemClock.after(this.cast.timeoutMs, () => void mortal.fail(late))
+    const well = { died: null, fault: null }
+    const ended = this.work(mortal, workerId, rest).then(() => well)
+    const how = await Promise.race([ended, mortal.over]).finally(() => {
+      cancel()
+      mortal.end()
+    })
+    await this.store.declareDead(workerId, 'chaos')
+    return { hits, end: null, ...how }
+  }
+
+  private async work(mortal: Mortal, workerId: string, rest: Rest): Promise<void> {
+    const { graph, graphs, input, gate } = this.cast
+    const clock = mortal.clock(this.clock)
+    const store = mortal.store(this.store)
+    const wrapper = this.wrapper(mortal)
+    const wrapped = wrapper.graphs(graphs)
+    const pureFlushMs = limits.pureFlushMs
+    const engine: Engine = {
+      ...{ store, clock, namespace, policy: gate, settleMs: limits.settleMs },
+      committer: new Committer(store, clock, { pureFlushMs, onError: () => {} }),
+      graphs: new Map(wrapped.map((one) => [one.id, one])),
+      limits: new RateLimits(clock),
+    }
+    const { runId } = this
+    await startRun(store, clock, wrapper.graph(graph), input, { namespace, runId })
+    const here = { pid: process.pid, host: 'chaos', bootId: 'chaos', startedAt: clock.now() }
+    const worker = { workerId, ...here, socketPath: null, socketInode: null }
+    await store.register(worker, Number.POSITIVE_INFINITY)
+    do await this.workOff(mortal, engine, workerId)
+    while (await rest(null))
+    await store.stopWorker(workerId, true)
+  }
+
+  /** Until nothing can be claimed, and what was has ended or parked. */
+  private async workOff(mortal: Mortal, engine: Engine, workerId: string): Promise<void> {
+    const running = new Set<Execution>()
+    const graphs = [...engine.graphs.values()]
+    const request = { workerId, namespace, graphs, countMax: limits.batchMax }
+    for (;;) {
+      const runs = await engine.store.claim(request)
+      for (const run of runs) {
+        const execution = execute(engine, run, { holds: () => !mortal.dead })
+        running.add(execution)
+        void execution.done.finally(() => running.delete(execution)).catch(() => {})
+      }
+      if (running.size === 0) return
+      await Promise.race([...running].map(({ done }) => done).concat(this.soon()))
+      for (const execution of running) if (execution.listens()) await execution.hear()
+    }
+  }
+
+  private soon(): Promise<never> {
+    return pause(systemClock, lookMs) as Promise<never>
+  }
+
+  private wrapper(mortal: Mortal): Wrapper {
+    const { isReal, mocks } = this.cast
+    return new Wrapper({
+      hit: mortal.hit,
+      ask: async (ask) => {
+        const reply = mortal.dead ? await never : await this.upstream.serve(ask)
+        const missing = !reply.ok && reply.error.code === 'CHAOS_UPSTREAM_MISSING'
+        return missing ? mortal.fail(reply.error) : reply
+      },
+      begin: async (ask) => {
+        const id = this.upstream.begin(ask)
+        return async (reply) => this.upstream.end(id, reply)
+      },
+      isReal,
+      hasProbe: (tool) => pairOf(mocks[tool])?.probe !== undefined,
+    })
+  }
+
+  look<T>(work: (desk: Desk) => Promise<T>): Promise<T> {
+    const { store, clock, cast } = this
+    const graphs = new Map(cast.graphs.map((graph) => [graph.id, graph]))
+    const client = { store, clock, namespace, graphs, checkWorkers: async () => {} }
+    return work({
+      ...{ store, namespace, inbox: new Inbox(client), callbacks: new Callbacks(client) },
+      run: (runId) => new RunHandle(client, runId),
+    })
+  }
+
+  settled(): Promise<void> {
+    return this.upstream.idle()
+  }
+
+  entries(): readonly Entry[] {
+    return entriesOf(this.lines)
+  }
+
+  async answer(asked: Asked): Promise<unknown> {
+    return answerOf(this.cast.answers, asked)
+  }
+
+  async signal(name: string, runId: string): Promise<unknown> {
+    return signalOf(this.cast.signals, { name, runId })
+  }
+
+  async totals(): Promise<null> {
+    return null
+  }
+
+  async jump(toMs: number): Promise<void> {
+    this.skewMs = Math.max(this.skewMs, toMs - systemClock.now() + 1)
+    await this.store.wakeDue(limits.wakeBatchMax)
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,84 @@
+// Owns: the file that a programme goes on from: one line for each thing that was done, synced
+// before the next is begun.
+// Does not own: what is done.
+// Invariants: a line that was cut short by a kill is the last one, and is done again. Whatever the
+// plan was when the programme began stays the plan: places of faults move between executions.
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from 'node:fs'
+import type { Control, Outcome, Size } from './layer.ts'
+
+export interface Heading {
+  size: Size
+  seed: number
+  commit: string
+  node: string
+  startedAt: string
+}
+
+export type Line =
+  | { heading: Heading }
+  | { layer: string; plan: string[] }
+  | { layer: string; missing: string }
+  | { layer: string; name: string; outcome: Outcome; ms: number }
+  | { layer: string; controls: Control[] }
+
+export interface LayerState {
+  plan: string[] | null
+  missing: string | null
+  done: Map<string, Outcome & { ms: number }>
+  controls: Control[] | null
+}
+
+export class Progress {
+  readonly layers = new Map<string, LayerState>()
+  heading: Heading | null = null
+  private readonly fd: number
+
+  constructor(path: string) {
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+    const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+    this.fd = openSync(path, existsSync(path) ? 'r+' : 'w+')
+    ftruncateSync(this.fd, Buffer.byteLength(whole))
+    for (const line of whole.split('\n').filter(Boolean)) this.take(JSON.parse(line))
+    this.at = Buffer.byteLength(whole)
+  }
+
+  private at: number
+
+  of(layer: string): LayerState {
+    const known = this.layers.get(layer)
+    if (known) return known
+    const made = { plan: null, missing: null, done: new Map(), controls: null }
+    this.layers.set(layer, made)
+    return made
+  }
+
+  write(line: Line): void {
+    this.at += writeSync(this.fd, `${JSON.stringify(line)}\n`, this.at)
+    fsyncSync(this.fd)
+    this.take(line)
+  }
+
+  close(): void {
+    closeSync(this.fd)
+  }
+
+  private take(line: Line): void {
+    if ('heading' in line) {
+      this.heading = line.heading
+      return
+    }
+    const layer = this.of(line.layer)
+    if ('plan' in line) layer.plan = line.plan
+    else if ('missing' in line) layer.missing = line.missing
+    else if ('controls' in line) layer.controls = line.controls
+    else layer.done.set(line.name, { ...line.outcome, ms: line.ms })
+  }
+}

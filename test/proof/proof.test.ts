@@ -1,0 +1,134 @@
+// A share of the fault programme (docs/proof.md); `npm run proof` is more of it. A layer whose tool
+// is missing here says so.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { percentile, upperBound } from './bound.ts'
+import { type Layer, nothing, type Outcome } from './layer.ts'
+import { disk } from './layers/disk.ts'
+import { failpoints } from './layers/failpoints.ts'
+import { inputs } from './layers/inputs.ts'
+import { late } from './layers/late.ts'
+import { power } from './layers/power.ts'
+import { syscalls } from './layers/syscalls.ts'
+import { runProgramme } from './programme.ts'
+import { Progress } from './progress.ts'
+import { markdownOf, reportOf } from './report.ts'
+
+const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+const folders: string[] = []
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
+})
+
+function file(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-proof-'))
+  folders.push(folder)
+  return join(folder, 'progress.jsonl')
+}
+
+const heading = { size: 'test', commit: 'c', node: 'n', startedAt: '' } as const
+
+describe.each([syscalls, failpoints, power, disk, late, inputs])('J1, J3 $name', (layer) => {
+  const missing = layer.missing()
+  if (missing !== null) console.warn(`${layer.name} is not run: ${missing}`)
+
+  test.runIf(missing === null)(
+    `J1, J3 a share of it, and its control: ${layer.about}`,
+    async () => {
+      const progress = new Progress(file())
+      progress.write({ heading: { ...heading, seed } })
+      const say = () => {}
+      await runProgramme([layer], progress, { size: 'test', seed, jobs: 2, say })
+      const { rows, ok } = reportOf([layer], progress)
+      progress.close()
+      const [row] = rows
+      console.log(`proof: ${JSON.stringify(row)}`)
+      expect(row?.wrong).toEqual([])
+      expect(row?.controls.filter((control) => !control.failed)).toEqual([])
+      // Timing moves places between executions; most faults must have been real.
+      expect(row?.notReached).toBeLessThan((row?.cases ?? 0) / 2)
+      expect(ok).toBe(true)
+    },
+    300_000,
+  )
+})
+
+describe('the programme itself', () => {
+  const wrongAt = (name: string): Layer => ({
+    ...{ name: 'toy', about: 'a toy', missing: () => null },
+    plan: async () => ['a', 'b', 'c', 'd'],
+    run: async (each): Promise<Outcome> => ({
+      ...{ ...nothing, injected: 1, runs: 1, evidence: `fault ${each}`, resumeMs: [10] },
+      wrong: each === name ? ['TWICE mail'] : [],
+    }),
+    control: async () => [{ name: 'control', failed: true, evidence: 'twice' }],
+  })
+  const options = { size: 'test', seed: 1, jobs: 1, say: () => {} } as const
+
+  test('J3 a programme that was killed goes on where it was', async () => {
+    const path = file()
+    const first = new Progress(path)
+    first.write({ heading: { ...heading, seed: 1 } })
+    const ran: string[] = []
+    const dying = wrongAt('')
+    const run = async (each: string, own: number) => {
+      ran.push(each)
+      if (each === 'c' && ran.length === 3) throw new Error('killed')
+      return dying.run(each, own)
+    }
+    await runProgramme([{ ...dying, run }], first, { ...options, casesMax: 2 })
+    first.close()
+    writeFileSync(path, `${readFileSync(path, 'utf8')}{"layer":"toy","name":"x","outc`)
+    const done = new Set(ran)
+    const second = new Progress(path)
+    expect(second.of('toy').done.size).toBe(2)
+    const again: string[] = []
+    const more = async (each: string, own: number) => {
+      again.push(each)
+      return dying.run(each, own)
+    }
+    await runProgramme([{ ...dying, run: more }], second, options)
+    expect(again.filter((each) => done.has(each))).toEqual([])
+    expect([...done, ...again].sort()).toEqual(['a', 'b', 'c', 'd'])
+    expect(reportOf([dying], second)).toMatchObject({ ok: true, rows: [{ cases: 4, injected: 4 }] })
+    second.close()
+  })
+
+  test('J3 it fails for one wrong case, and for a control that holds', async () => {
+    const progress = new Progress(file())
+    progress.write({ heading: { ...heading, seed: 1 } })
+    await runProgramme([wrongAt('c')], progress, options)
+    const report = reportOf([wrongAt('c')], progress)
+    expect(report).toMatchObject({ ok: false, rows: [{ failed: 1, wrong: ['c: TWICE mail'] }] })
+    expect(markdownOf(report)).toContain('SOMETHING IS WRONG')
+    progress.close()
+    const other = new Progress(file())
+    other.write({ heading: { ...heading, seed: 1 } })
+    const held = { name: 'control', failed: false, evidence: '' }
+    const holding = { ...wrongAt(''), control: async () => [held] }
+    await runProgramme([holding], other, options)
+    expect(reportOf([holding], other).ok).toBe(false)
+    other.close()
+  })
+
+  test('J3 a layer whose tool is missing is said to be not run', async () => {
+    const progress = new Progress(file())
+    progress.write({ heading: { ...heading, seed: 1 } })
+    const layer = { ...wrongAt(''), missing: () => 'no strace' }
+    await runProgramme([layer], progress, options)
+    expect(markdownOf(reportOf([layer], progress))).toContain('not run: no strace')
+    progress.close()
+  })
+
+  test('J3 the bound is the exact one, and that of three for none', () => {
+    expect(upperBound(0, 30)).toBeCloseTo(0.095, 3)
+    expect(upperBound(0, 100_000)).toBeCloseTo(3 / 100_000, 6)
+    expect(upperBound(1, 100)).toBeCloseTo(0.0466, 3)
+    expect(upperBound(0, 0)).toBeNull()
+    expect(upperBound(3, 3)).toBe(1)
+    expect(percentile([5, 1, 3, 2, 4], 0.5)).toBe(3)
+    expect(percentile([], 0.5)).toBeNull()
+  })
+})

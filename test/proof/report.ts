@@ -1,0 +1,147 @@
+// What a programme has come to: figures for each layer, as data and as a page for people.
+import { percentile, upperBound } from './bound.ts'
+import type { Control, Layer } from './layer.ts'
+import type { Heading, LayerState, Progress } from './progress.ts'
+
+export interface Row {
+  layer: string
+  about: string
+  /** Why it was not run; null if it was. */
+  missing: string | null
+  planned: number
+  cases: number
+  /** Cases whose fault did not happen: they count for nothing. */
+  notReached: number
+  injected: number
+  kinds: Record<string, number>
+  runs: number
+  effects: number
+  duplicates: number
+  lost: number
+  surfaced: number
+  falseSurfaced: number
+  resumeP50Ms: number | null
+  resumeP99Ms: number | null
+  /** Cases in which anything was wrong. */
+  failed: number
+  boundPercent: number | null
+  seconds: number
+  controls: Control[]
+  evidence: string[]
+  wrong: string[]
+}
+
+export interface Report extends Heading {
+  rows: Row[]
+  ok: boolean
+}
+
+const evidenceMax = 3
+const wrongMax = 50
+
+export function reportOf(layers: readonly Layer[], progress: Progress): Report {
+  const { heading } = progress
+  if (heading === null) throw new Error('a programme without a heading')
+  const rows = layers.map((layer) => rowOf(layer, progress.of(layer.name)))
+  const ok = rows.every(({ missing, failed, controls, injected }) => {
+    if (missing !== null) return true
+    return failed === 0 && injected > 0 && controls.every((control) => control.failed)
+  })
+  return { ...heading, rows, ok }
+}
+
+function rowOf({ name, about }: Layer, state: LayerState): Row {
+  const all = [...state.done].map(([each, outcome]) => ({ name: each, ...outcome }))
+  const sum = (of: (outcome: (typeof all)[number]) => number) =>
+    all.reduce((total, outcome) => total + of(outcome), 0)
+  const kinds: Record<string, number> = {}
+  for (const { kind, injected } of all) {
+    if (injected > 0 || kind === 'not reached') kinds[kind] = (kinds[kind] ?? 0) + 1
+  }
+  const failed = all.filter(({ wrong }) => wrong.length > 0).length
+  const injected = sum((each) => each.injected)
+  const times = all.flatMap(({ resumeMs }) => resumeMs)
+  const bound = upperBound(failed, injected)
+  return {
+    ...{ layer: name, about, missing: state.missing, planned: state.plan?.length ?? 0 },
+    ...{ cases: all.length, notReached: all.filter((each) => each.injected === 0).length },
+    ...{ injected, kinds, runs: sum((each) => each.runs), effects: sum((each) => each.effects) },
+    duplicates: sum((each) => each.duplicates),
+    lost: sum((each) => each.lost),
+    surfaced: sum((each) => each.surfaced),
+    falseSurfaced: sum((each) => each.falseSurfaced),
+    resumeP50Ms: percentile(times, 0.5),
+    resumeP99Ms: percentile(times, 0.99),
+    failed,
+    boundPercent: bound === null ? null : bound * 100,
+    seconds: Math.round(sum((each) => each.ms) / 1_000),
+    controls: state.controls ?? [],
+    evidence: all
+      .filter(({ evidence }) => evidence !== '')
+      .slice(0, evidenceMax)
+      .map((each) => `${each.name}: ${each.evidence}`),
+    wrong: all
+      .flatMap((each) => each.wrong.map((text) => `${each.name}: ${text}`))
+      .slice(0, wrongMax),
+  }
+}
+
+const percent = (value: number | null) =>
+  value === null ? '' : `${value < 0.1 ? value.toPrecision(2) : value.toFixed(1)} %`
+const ms = (value: number | null) => (value === null ? '' : `${value} ms`)
+
+/** A table, then the evidence and the controls of each layer. */
+export function markdownOf({ rows, ok, ...heading }: Report): string {
+  const head = [
+    ...['layer', 'cases', 'faults', 'runs', 'effects', 'twice', 'lost', 'surfaced'],
+    ...['of them not happened', 'resume p50', 'p99', 'failure rate below (95 %)'],
+  ]
+  const lines = rows.map((row) => {
+    if (row.missing !== null) return [row.layer, `not run: ${row.missing}`]
+    return [
+      ...[row.layer, of(row), row.injected, row.runs, row.effects, row.duplicates, row.lost],
+      ...[row.surfaced, row.falseSurfaced, ms(row.resumeP50Ms), ms(row.resumeP99Ms)],
+      percent(row.boundPercent),
+    ]
+  })
+  const width = head.length
+  const line = (cells: readonly unknown[]) =>
+    `| ${[...cells, ...Array(width - cells.length).fill('')].join(' | ')} |`
+  const { size, seed, commit, node, startedAt } = heading
+  return [
+    '# The fault programme',
+    '',
+    `${ok ? 'Nothing is wrong.' : 'SOMETHING IS WRONG, see below.'} Size ${size}, seed ${seed}, ` +
+      `commit ${commit}, Node ${node}, begun ${startedAt}.`,
+    '',
+    line(head),
+    line(head.map(() => '---')),
+    ...lines.map(line),
+    '',
+    ...rows.flatMap(detailsOf),
+  ].join('\n')
+}
+
+function of({ cases, planned, notReached }: Row): string {
+  const share = cases < planned ? `${cases} of ${planned}` : String(cases)
+  return notReached > 0 ? `${share} (${notReached} not reached)` : share
+}
+
+function detailsOf(row: Row): string[] {
+  if (row.missing !== null) return []
+  const kinds = Object.entries(row.kinds).map(([kind, count]) => `${count} × ${kind}`)
+  return [
+    `## ${row.layer}`,
+    '',
+    `${row.about[0]?.toUpperCase()}${row.about.slice(1)}. ${row.seconds} s of work.`,
+    ...(kinds.length > 0 ? [`Cases by kind: ${kinds.join(', ')}.`] : []),
+    '',
+    ...row.controls.map(
+      ({ name, failed, evidence }) =>
+        `- control "${name}" ${failed ? 'fails, as it must' : 'HOLDS, and must not'}: ${evidence}`,
+    ),
+    ...row.evidence.map((each) => `- evidence: ${each}`),
+    ...row.wrong.map((each) => `- WRONG: ${each}`),
+    '',
+  ]
+}

@@ -154,7 +154,7 @@ test('C9 onCall is told what was fresh and what came from the ledger', async () 
     { ...{ name: 'search', args: { q: 'x' } }, id: 'c2', type: 'tool_call' as const },
   ]
   const tooling = new ToolNode(tools as never)
-  const both = async (state: typeof MessagesAnnotation.State, config: never) => {
+  const both = async (state: typeof MessagesAnnotation.State, config: object) => {
     const done = (await tooling.invoke(state, config)) as { messages: never[] }
     after()
     return done

@@ -232,13 +232,4 @@ export const mutants = [
     tests: ['test/model/verdict.test.ts'],
     model: ['lease', 'SENT_AGAIN'],
   },
-  {
-    name: 'signal-not-used-up',
-    file: 'src/engine/entry.ts',
-    find: '      if (signal) this.changes.signals.push(usedSignal(signal, this.loaded.run, entry.key))\n',
-    replace: '',
-    breaks: 'a signal is taken by two waits',
-    programs: ['waits', 1, 20],
-    tests: ['test/engine/waits.test.ts'],
-  },
 ]

@@ -52,9 +52,9 @@ export const kills: FaultProgramme = async (where, amount) => {
 }
 
 /**
- * With the usual lease: it outlasts an outage and a machine with other work, so nobody is taken over
- * who lives, and nobody need be asked. With 2 s a worker that was not given the processor for that
- * long lost its runs, which the traces of needless doubts have shown.
+ * With the usual lease: it outlasts an outage and a machine with other work, so nobody who lives is
+ * taken over, and nobody need be asked. With 2 s, traces of needless doubts have shown, a worker
+ * that was not given the processor for that long lost its runs.
  */
 const unhurried = ['tour']
 

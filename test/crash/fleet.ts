@@ -37,6 +37,8 @@ export interface FleetOptions {
 }
 
 const settleMs = 90_000
+/** A fault before its process has begun to work would hit nothing. */
+const stuckMs = 8_000
 
 export class Fleet {
   readonly site: Site
@@ -98,9 +100,9 @@ export class Fleet {
     return this.decider
   }
 
-  /** When so many more effects have happened, or nothing does for a second. */
+  /** When so many more effects have happened, or not even a slow machine needs that long. */
   async progress(count: number): Promise<void> {
-    await this.site.progress(count, pause(1_000))
+    await this.site.progress(count, pause(stuckMs))
   }
 
   /** Runs that have not ended, children included. */

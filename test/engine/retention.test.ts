@@ -58,3 +58,23 @@ test('B6 a callback after its run was taken is told so, and changes nothing', as
   await expect(late).rejects.toMatchObject({ code: 'CALLBACK_UNKNOWN' })
   expect(await lab.state()).toBe('cancelled')
 })
+
+test('B6 a cancelled run keeps the record of a call whose outcome nobody knows', async () => {
+  const lab = new Lab()
+  const read = fake(lab, 'read', 'pure')
+  const order = fake(lab, 'order', 'idempotent_with_key', {
+    callbackMs: DAY,
+    does: (_n, _input, call) => void call.defer(),
+  })
+  const graph = flow([read.tool, order.tool], async (ctx) => {
+    await ctx.call(read.tool, {})
+    return ctx.call(order.tool, {})
+  })
+  await lab.start(graph)
+  await lab.serve([graph])
+  await lab.wish('cancel', { dead: true })
+  await lab.pass(20 * DAY)
+  expect(await lab.store.retain(limits.retention, limits.retainBatchMax)).toBe(1)
+  const left = (await lab.records()).map(({ tool, status }) => [tool, status])
+  expect(left).toEqual([['order', 'pending']])
+})

@@ -21,7 +21,7 @@ interface Said {
   surfaced?: number
   falseSurfaced?: number
   evidence?: string
-  bad?: string[]
+  bad?: unknown[]
   controls?: { name: string; failed: boolean; evidence?: string }[]
 }
 
@@ -48,10 +48,7 @@ function elsewhere(name: string, about: string, programme: Programme): Layer {
     plan: async (size) => [[size, ...args[size]].join(' ')],
     run: async (named, seed) => {
       const [, ...given] = named.split(' ')
-      const { said, code, out } = await call(path, [
-        ...given,
-        ...(seeded ? ['--seed', String(seed)] : []),
-      ])
+      const { said, code, out } = await call(path, [...given, ...(seeded ? [String(seed)] : [])])
       controls = (said.controls ?? []).map((each) => ({ evidence: '', ...each }))
       return outcomeOf(name, said, code, out)
     },
@@ -80,7 +77,7 @@ async function call(path: string, args: readonly string[]) {
 
 function outcomeOf(name: string, said: Said, code: number | null, out: string): Outcome {
   const { cases = 0, faults = cases, effects = 0, duplicates = 0, lost = 0 } = said
-  const wrong = [...(said.bad ?? [])]
+  const wrong = (said.bad ?? []).map((each) => JSON.stringify(each))
   if (code !== 0 || said.ok === false) wrong.push(`it ended with ${code}: ${out.slice(-2_000)}`)
   return {
     ...{ ...nothing, kind: name, injected: faults, evidence: said.evidence ?? '', wrong },
@@ -89,17 +86,18 @@ function outcomeOf(name: string, said: Said, code: number | null, out: string): 
   }
 }
 
-const sizes = { test: [], small: [], full: ['--full'] }
+const none = { test: [], small: [], full: [] }
+// Its seeds begin with the programme's.
 export const sim = elsewhere('sim', 'simulated schedules of the real engine', {
-  args: sizes,
+  args: { test: ['fleet', '200'], small: ['fleet', '20000'], full: ['fleet', '10000000'] },
   seeded: true,
 })
 export const models = elsewhere('models', 'protocol models in spin, with mutants', {
-  args: sizes,
+  args: { ...none, full: ['--full'] },
   needs: ['spin', 'gcc'],
 })
 export const mutants = elsewhere(
   'mutants',
   'named bugs of the protocol, each caught by two layers',
-  { args: sizes },
+  { args: none },
 )

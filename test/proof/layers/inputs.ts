@@ -95,10 +95,11 @@ export const inputs: Layer = {
   missing: () => null,
   // 20,000 and 1,000,000.
   plan: async (size) =>
-    ({ test: () => plan(0, 1), small: () => plan(2, 8), full: () => plan(100, 400) })[size](),
+    ({ test: () => ['damage 0 20'], small: () => plan(2, 8), full: () => plan(100, 400) })[size](),
   run: (name, seed) => {
     if (name.startsWith('request')) return requests(requestsEach)
-    return damages(1 + Math.floor(chanceOf(seed, name)() * 1e8), damagesEach)
+    const [, , count = damagesEach] = name.split(' ')
+    return damages(1 + Math.floor(chanceOf(seed, name)() * 1e8), Number(count))
   },
   control: async () => [await unsealed()],
 }

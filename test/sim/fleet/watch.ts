@@ -20,6 +20,8 @@ export class Watch {
   private readonly intents = new Map<string, number>()
   /** Calls that are known to have landed by somebody who no longer holds the run. */
   private readonly known = new Set<string>()
+  /** Runs of which a grant was voided. */
+  private readonly voided = new Set<string>()
   /** Commits without an answer. */
   private readonly unknown = new Map<string, string>()
   private readonly executions = new Map<string, Observed[]>()
@@ -111,6 +113,7 @@ export class Watch {
     for (const { attemptId, outcome } of evidence) {
       if (outcome === 'landed') this.known.add(`${runId}/${callKeyOfAttempt(attemptId)}`)
     }
+    if (decisions.some(({ voidedAt }) => voidedAt !== null)) this.voided.add(runId)
     const said = [...evidence, ...decisions].map(({ outcome }) => outcome)
     this.trace(`${process.name} amends ${runId} ${said.join(' ')}`)
     return value
@@ -135,11 +138,19 @@ export class Watch {
       if (holder?.fence !== fence || holder.workerId !== workerId) {
         this.notes.push(`STALE WRITE LANDED: ${runId} ${commitId} of ${process.name}`)
       }
-      const refused = changes.events?.find(({ data }) => data['refused'] === true)
-      if (refused) this.notes.push(`CHANGES REFUSED: ${runId} ${refused.data['cause']}`)
+      this.checkRefusal(runId, changes)
       this.note(runId, changes, fence)
       this.check(process, runId, changes)
     })
+  }
+
+  /** Nothing is refused but the use of a grant that evidence has voided at this moment (I11). */
+  private checkRefusal(runId: string, { events = [] }: Changes): void {
+    const refused = events.find(({ data }) => data['refused'] === true)
+    if (refused === undefined) return
+    const cause = String(refused.data['cause'])
+    if (this.voided.has(runId) && /decision \S+ is final/.test(cause)) return
+    this.notes.push(`CHANGES REFUSED: ${runId} ${cause}`)
   }
 
   private note(runId: string, changes: Changes, fence: number): void {

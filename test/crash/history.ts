@@ -110,7 +110,9 @@ class RunHistory {
 
   private checkEffects(): void {
     const known = new Set(this.attempts.map(({ attemptId }) => attemptId))
-    for (const { attemptId } of this.effects) {
+    for (const { tool, attemptId } of this.effects) {
+      // A host asks its model by itself, and may ask it again.
+      if (tool === 'model' && attemptId === null) continue
       if (!known.has(attemptId ?? '')) this.wrong.push(`no intent for effect ${attemptId}`)
     }
   }

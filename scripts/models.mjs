@@ -12,7 +12,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * @typedef {{ name: string, base: string[], full: string[], mutants: string[][] }} Model
- * @typedef {{ model: string, flags: string[], states: number, violated: boolean, complete: boolean }}
+ * @typedef {{ model: string, flags: string[], states: number, violated: boolean,
+ *   complete: boolean }}
  *   Checked
  */
 

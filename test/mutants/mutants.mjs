@@ -125,7 +125,7 @@ export const mutants = [
   {
     name: 'commit-error-as-failure',
     file: 'src/engine/committer.ts',
-    find: '      for (const log of logs) void this.writeAlone(log, logs.length === 1 ? error : null)\n',
+    find: 'for (const log of logs) void this.writeAlone(log, logs.length === 1 ? error : null)\n',
     replace: '      for (const log of logs) log.lose(error)\n',
     breaks: 'I4: what may be durable is taken for not written',
     fleet: [18],
@@ -134,7 +134,7 @@ export const mutants = [
   {
     name: 'commit-error-as-success',
     file: 'src/engine/committer.ts',
-    find: '      for (const log of logs) void this.writeAlone(log, logs.length === 1 ? error : null)\n',
+    find: 'for (const log of logs) void this.writeAlone(log, logs.length === 1 ? error : null)\n',
     replace: "      for (const log of logs) log.acknowledged('done')\n",
     breaks: 'I4: a call is sent whose intent may not be durable',
     fleet: [23],

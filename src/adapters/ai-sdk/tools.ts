@@ -147,10 +147,12 @@ export function guardTool(turn: Turn, rules: ToolRules): AiTool {
 async function execute(turn: Turn, rules: ToolRules, live: Executing): Promise<Answered> {
   const { toolCallId, messages } = live.options
   await turn.whenRecorded(toolCallId)
-  const group = rules.collapses ? turn.groupOf(toolCallId, messages) : null
+  const words = canonical([rules.name, toPlain(live.input) ?? null])
+  const alike = rules.collapses ? turn.groupOf(toolCallId, messages) : null
+  const group = alike && (alike.words ?? words) === words ? alike : null
   const leads = group?.answer === undefined
   const answer = group?.answer ?? send(turn, rules, live, group)
-  if (group) group.answer = answer
+  if (group) Object.assign(group, { answer, words })
   const { name, onCall } = rules
   const report = { tool: name, callId: toolCallId, input: live.input }
   try {

@@ -17,6 +17,8 @@ export interface Answered {
 /** Identical calls of one reply, and the answer that all of them get. */
 export interface Group extends Twins {
   answer?: Promise<Answered>
+  /** What was asked for in the end: a call that was repaired may be another than its likes. */
+  words?: string
 }
 
 export class Turn {

@@ -55,6 +55,7 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
     if (await spaces.whenStored(threadId, space, checkpointId)) continue
     throw notDurable(call.tool, checkpointId)
   }
+  if (!call.isPure) await checkNotRestarted(saver, spaces, threadId, kept, call.tool)
   if (kept.length < levels.length) return belowUnkept(task, deepest)
   const asked = call.callId === null ? null : askedIn(task.scratchpad.currentTaskInput, call.callId)
   const { checkpointId, space } = deepest
@@ -74,6 +75,31 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
     ...{ nodeId: short(namesOf(path)), checkpointId: short(`${from}#${leader}`), taskId: null },
     ...{ callId: leader, standsFor: alike.filter((id) => id !== leader) },
     index: asked.calls.findIndex(({ id }) => id === call.callId),
+  }
+}
+
+/**
+ * A fork or an update of the state around a subgraph starts it anew, in another space: what it had
+ * sent before would be sent again.
+ */
+async function checkNotRestarted(
+  saver: CounterfoilSaver,
+  spaces: Spaces,
+  threadId: string,
+  kept: readonly Level[],
+  tool: string,
+): Promise<void> {
+  for (const [i, inner] of kept.slice(1).entries()) {
+    const outer = kept[i] as Level
+    const from = await origin(saver, spaces, { threadId, ...outer })
+    if (from === outer.checkpointId) continue
+    const configurable = { thread_id: threadId }
+    for await (const { config, metadata } of saver.list({ configurable })) {
+      const space = String(config.configurable?.['checkpoint_ns'] ?? '')
+      if (space === inner.space || namesOf(space) !== namesOf(inner.space)) continue
+      const parents = (metadata?.parents ?? {}) as Record<string, string>
+      if (parents[outer.space] === from) throw restarted(tool, inner.space)
+    }
   }
 }
 
@@ -118,7 +144,7 @@ function namesOf(path: string): string {
     .join('|')
 }
 
-function taskIdOf(path: string): string {
+export function taskIdOf(path: string): string {
   return path.slice(path.lastIndexOf(':') + 1)
 }
 
@@ -223,6 +249,16 @@ function notDurable(tool: string, checkpointId: string): CounterfoilError {
       "a crash would lose the way back to it. With `durability: 'exit'` it never is: use 'sync' " +
       "or 'async'",
     { retryable: true, details: { tool, checkpointId } },
+  )
+}
+
+function restarted(tool: string, space: string): CounterfoilError {
+  return new CounterfoilError(
+    'GUARD_RETRIED',
+    `${tool} was not sent: the state around its subgraph was forked or updated after that had ` +
+      `begun (${space}), so it begins anew, and what it has sent would be sent again. Update ` +
+      'the state of the subgraph instead, or begin another thread',
+    { details: { tool, space } },
   )
 }
 

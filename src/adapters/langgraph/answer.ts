@@ -61,9 +61,12 @@ function answersIn(scratchpad: Scratchpad): Answer[] {
   return own.flat() as Answer[]
 }
 
+// Other things have an `itemId` too: what a user's own interrupt is answered with is theirs.
+const isItemId = /^item_[0-9a-f]{20}$/
+
 function isAnswer(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0 && value.every(isAnswer)
-  return isRecord(value) && typeof value['itemId'] === 'string'
+  return isRecord(value) && isItemId.test(String(value['itemId']))
 }
 
 async function decide(cf: Counterfoil, threadId: string, answer: Answer): Promise<void> {
@@ -84,7 +87,7 @@ async function decide(cf: Counterfoil, threadId: string, answer: Answer): Promis
 export async function interruptFor(
   cf: Counterfoil,
   task: Task,
-  error: ReplayUnsafeError,
+  error: Pick<ReplayUnsafeError, 'itemId'> & { readonly call: { readonly tool: string } },
   hint: string | null,
 ): Promise<unknown> {
   const item = await cf.inbox.get(error.itemId ?? '')

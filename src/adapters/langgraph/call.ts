@@ -13,11 +13,12 @@ import {
 } from '../../index.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { isRecordedKey, makeTool } from '../../model/tool.ts'
-import { type Anchor, anchorOf, noSaver } from './anchor.ts'
+import { type Anchor, anchorOf, noSaver, taskIdOf } from './anchor.ts'
 import { interruptFor, loud, takeAnswers } from './answer.ts'
 import { deskOf, type Made, type Seat } from './desk.ts'
 import type { GuardRules } from './rules.ts'
 import { CounterfoilSaver } from './saver.ts'
+import { spacesOf } from './spaces.ts'
 import { isBubble, type Task, taskOf } from './task.ts'
 import { fromInput, fromPlain, readdressed, toInput, toPlain } from './values.ts'
 
@@ -102,6 +103,7 @@ class Own {
     const { serde } = saver
     const input = await toInput(serde, call.input)
     const isPure = rules.replayClass === 'pure'
+    if (!isPure) await this.checkPassedOver()
     const collapses = rules.replayClass === 'unsafe_on_replay' && rules.allowIdentical !== true
     const { isTask } = call
     const called = { tool: name, callId, input, collapses, isPure, isTask }
@@ -128,6 +130,21 @@ class Own {
     return error
   }
 
+  /**
+   * Whoever catches the interrupt of a doubt tells the model that its call has failed, and it asks
+   * for another that does the same. Nothing is sent until somebody has decided.
+   */
+  private async checkPassedOver(): Promise<void> {
+    const { cf, name } = this.call
+    const { threadId } = this.task
+    const spaces = spacesOf(cf)
+    for (const itemId of spaces.passedOver(threadId)) {
+      if ((await cf.inbox.get(itemId)).state !== 'open') continue
+      throw await interruptFor(cf, this.task, { itemId, call: { tool: name } }, this.hint)
+    }
+    spaces.decided(threadId)
+  }
+
   private async through(
     anchor: Anchor,
     callId: string | null,
@@ -145,6 +162,9 @@ class Own {
       return await seat.call(name, (scope) => scope.call(tool, input, options))
     } catch (error) {
       if (isCounterfoilError(error, 'REPLAY_UNSAFE')) {
+        const { itemId } = error as ReplayUnsafeError
+        const taskId = taskIdOf(task.path)
+        if (itemId !== null) spacesOf(call.cf).doubted(task.threadId, taskId, itemId)
         throw await interruptFor(call.cf, task, error as ReplayUnsafeError, this.hint)
       }
       // What was withdrawn has a record to come back to, and what failed otherwise is over.

@@ -136,7 +136,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     }))
     const isSpecial = writes.every(([channel]) => channel in WRITES_IDX_MAP)
     await this.cf.threads.putWrites(rows, isSpecial)
-    this.#spaces.wrote(config, taskId)
+    this.#spaces.wrote(config, taskId, writes)
   }
 
   async deleteThread(threadId: string): Promise<void> {

@@ -1,7 +1,7 @@
 // Threads that wait for a person go on by themselves when the person has decided in our inbox: by
 // the command line, the console or the API, whichever process that was in.
 import { Command } from '@langchain/langgraph'
-import { type Counterfoil, CounterfoilError, isCounterfoilError } from '../../index.ts'
+import { type Counterfoil, CounterfoilError, isCounterfoilError, type Scope } from '../../index.ts'
 import { scopeGraph } from '../../model/scope.ts'
 import { isRecord } from '../../model/state.ts'
 import type { Asked } from './answer.ts'
@@ -136,34 +136,47 @@ class Watcher {
     const { config = {}, onResult } = this.options
     const configurable = { ...config.configurable, thread_id: threadId }
     const of = { ...config, configurable } as never
-    const { tasks = [], createdAt = '' } = (await this.graph.getState(of)) as State
-    const interrupts = tasks.flatMap((each) => each.interrupts ?? [])
-    const resume = await this.answersTo(interrupts)
-    const decidedAt = await this.decidedAt(threadId)
-    // No interrupt is stored if the process died before LangGraph had written it; then nothing has
-    // been stored since.
-    const still = tasks.length > 0 && Date.parse(createdAt) < decidedAt
-    const died = seen && interrupts.length === 0 && still
-    if (resume === null && !died) return true
-    if (!(await this.isFree(threadId, decidedAt))) return false
-    const input = resume === null ? null : new Command({ resume })
-    onResult?.(threadId, await this.graph.invoke(input as never, of))
+    if ((await this.inputFor(threadId, of, seen)) === undefined) return true
+    const hold = await this.hold(threadId)
+    if (hold === null) return false
+    let result: { readonly value: unknown } | null = null
+    try {
+      // Whoever held it last may have gone on with it.
+      const input = await this.inputFor(threadId, of, seen)
+      if (input !== undefined) result = { value: await this.graph.invoke(input as never, of) }
+    } finally {
+      await hold.close()
+    }
+    if (result) onResult?.(threadId, result.value)
     return true
   }
 
+  /** What the thread is to go on with; undefined if it waits for something else. */
+  private async inputFor(threadId: string, of: never, seen: boolean) {
+    const { tasks = [], createdAt = '' } = (await this.graph.getState(of)) as State
+    const interrupts = tasks.flatMap((each) => each.interrupts ?? [])
+    const resume = await this.answersTo(interrupts)
+    if (resume !== null) return new Command({ resume })
+    // No interrupt is stored if the process died before LangGraph had written it; then nothing has
+    // been stored since.
+    const still = tasks.length > 0 && Date.parse(createdAt) < (await this.decidedAt(threadId))
+    return seen && interrupts.length === 0 && still ? null : undefined
+  }
+
   /**
-   * LangGraph lets two invocations of a thread run side by side. Whoever has decided by a command
-   * is at work on it: they are given a moment, and then as long as they hold it.
+   * LangGraph lets two invocations of a thread run side by side, and then both ask the model and
+   * both do what it says. So the thread is held until the invocation is over, and another watcher
+   * waits. Whoever has decided by a command is at work on it: they are given a moment, and then as
+   * long as they hold it. Null if it is not free.
    */
-  private async isFree(threadId: string, decidedAt: number): Promise<boolean> {
+  private async hold(threadId: string): Promise<Scope | null> {
     const { cf } = this
-    if (cf.store.clock.now() < decidedAt + graceMs || deskOf(cf).isBusy(threadId)) return false
+    const decidedAt = await this.decidedAt(threadId)
+    if (cf.store.clock.now() < decidedAt + graceMs || deskOf(cf).isBusy(threadId)) return null
     try {
-      const place = { nodeId: 'watch', checkpointId: 'watch' }
-      await (await cf.scope({ workflowId: threadId, ...place })).close()
-      return true
+      return await cf.scope({ workflowId: threadId, nodeId: 'watch', checkpointId: 'watch' })
     } catch (error) {
-      if (isCounterfoilError(error, 'SCOPE_HELD')) return false
+      if (isCounterfoilError(error, 'SCOPE_HELD')) return null
       throw error
     }
   }

@@ -141,7 +141,7 @@ async function doubting(rules: Partial<GuardRules> = {}, options = {}) {
 
 test.each([
   ['yes', 'GUARD_ANSWER_INVALID'],
-  [{ itemId: 'nobody', outcome: 'happened' }, 'ITEM_NOT_FOUND'],
+  [{ itemId: 'nobody', outcome: 'happened' }, 'GUARD_ANSWER_INVALID'],
   [{ outcome: 'happened' }, 'GUARD_ANSWER_INVALID'],
 ])('K1 what does not decide the doubt is refused: %j', async (resume, code) => {
   const { cf, outbox, graph } = await doubting()

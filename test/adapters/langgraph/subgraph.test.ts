@@ -5,6 +5,7 @@ import {
   Annotation,
   Command,
   END,
+  interrupt,
   MessagesAnnotation,
   START,
   StateGraph,
@@ -216,4 +217,46 @@ test('K1 a whole node is one call, and its update is read back', async () => {
   expect(booked).toEqual([5])
   await graph.invoke({ amount: 7 }, thread())
   expect(booked).toEqual([5, 7])
+})
+
+/** An agent in a subgraph that asks its user once more after it has sent its mail. */
+async function waitingInside() {
+  const cf = await opens()
+  const { outbox, of } = agentOf(cf, email)
+  const inner = new StateGraph(MessagesAnnotation)
+    .addNode('agent', of())
+    .addNode('ask', () => {
+      interrupt('ok?')
+      return {}
+    })
+    .addEdge(START, 'agent')
+    .addEdge('agent', 'ask')
+    .addEdge('ask', END)
+    .compile()
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode('before', () => ({}))
+    .addNode('inner', inner)
+    .addEdge(START, 'before')
+    .addEdge('before', 'inner')
+    .addEdge('inner', END)
+    .compile({ checkpointer: new CounterfoilSaver(cf) })
+  return { outbox, graph }
+}
+
+test('K1 an update around a subgraph starts it anew, and sends nothing again', async () => {
+  const { outbox, graph } = await waitingInside()
+  await graph.invoke(says(), thread())
+  expect(outbox.sent).toEqual(['ana'])
+  await graph.updateState(thread(), { messages: [] }, 'before')
+  await expect(graph.invoke(null, thread())).rejects.toMatchObject({ code: 'GUARD_RETRIED' })
+  expect(outbox.sent).toEqual(['ana'])
+})
+
+test('K1 an update before a subgraph has begun stops nothing', async () => {
+  const { outbox, graph } = await waitingInside()
+  const before = { ...thread(), interruptBefore: ['inner' as const] }
+  await graph.invoke(says(), before)
+  await graph.updateState(thread(), { messages: [] }, 'before')
+  await graph.invoke(null, thread())
+  expect(outbox.sent).toEqual(['ana'])
 })

@@ -1,5 +1,5 @@
-// A simulated process: its own clock, and the store as it sees it through a line that is slow, loses
-// answers, and brings news late or never.
+// A simulated process: its own clock, and the store as it sees it through a line that is slow,
+// loses answers, and brings news late or never.
 import type { Clock } from '../../../src/clock.ts'
 import { Committer } from '../../../src/engine/committer.ts'
 import type { Engine } from '../../../src/engine/execute.ts'

@@ -1,5 +1,5 @@
-// The code that a fleet carries: a workflow and a graph that do what their input says, step by step,
-// and tell the watch what they were given.
+// The code that a fleet carries: a workflow and a graph that do what their input says, step by
+// step, and tell the watch what they were given.
 import type { Context } from '../../../src/model/context.ts'
 import { isCounterfoilError } from '../../../src/model/errors.ts'
 import { type Graph, graph, workflow } from '../../../src/model/graph.ts'

@@ -31,7 +31,7 @@ const ending = `
 Begin with:
   counterfoil demo                 see a worker killed, and no e-mail sent twice
   counterfoil dev ./agent.js       run a worker with your own workflows
-  counterfoil chaos ./agent.js     kill them everywhere, and see what happens twice
+  counterfoil chaos ./agent.js     kill them everywhere, see what holds
   counterfoil serve ./agent.js     the HTTP API and the console, in a browser
   counterfoil inbox                what waits for a person
 

@@ -27,9 +27,9 @@ interface Options {
 }
 
 const help = `
-Runs what the file exports once without a crash, then once for each crash point:
-its process is killed (SIGKILL) before or after a call of its store or a dispatch
-of a tool, and resumed. Effects are counted by a process that is not killed. It
+Runs what the file exports twice without a crash, then once a crash point: its
+process is killed (SIGKILL) before or after a call of its store or a dispatch of
+a tool, and resumed. Effects are counted by a process that is not killed. It
 exits with 1 if anything happened twice or was lost, or if an end differs.
 
 Nothing real is sent. The file exports the upstreams beside its graphs:

@@ -25,7 +25,7 @@ test('K1 a doubt that a middleware tells the model as a failure stops what follo
     checkpointer: new CounterfoilSaver(cf),
     middleware: [toolRetryMiddleware({ maxRetries: 1, initialDelayMs: 1 }) as never],
   })
-  await agent.invoke(says() as never, thread())
+  await agent.invoke(says() as never, thread() as never)
   expect(sent).toEqual(['in other words 0'])
   expect((await cf.inbox.list()).items).toHaveLength(1)
 })

@@ -161,6 +161,23 @@ describe('the outreach', () => {
   })
 })
 
+test('J2 examples/chaos.mjs: a bank that ignores its keys is found out', async () => {
+  const chaos = (bank: string) =>
+    new Promise<{ code: number | null; out: string }>((resolve) => {
+      const args = [join(root, 'dist/cli/main.js'), 'chaos', example('chaos.mjs'), '--kills', '6']
+      const child = spawn(process.execPath, args, { env: { ...process.env, BANK: bank } })
+      let out = ''
+      child.stdout.on('data', (chunk) => {
+        out += chunk
+      })
+      child.on('close', (code) => resolve({ code, out }))
+    })
+  const careless = await chaos('')
+  expect([careless.code, careless.out]).toEqual([1, expect.stringContaining('charge_card')])
+  expect(careless.out).toContain('happened twice')
+  expect((await chaos('careful')).code).toBe(0)
+}, 120_000)
+
 test('N6 pull the plug: LangGraph orders twice, guarded once, as in the picture', async () => {
   const file = join(folder(), 'figures.json')
   await promisify(execFile)(process.execPath, [example('pull-the-plug.mjs'), file])

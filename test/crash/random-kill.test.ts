@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { killAtRandom } from './kills.ts'
 
-const killsWanted = Number(process.env['COUNTERFOIL_KILLS'] ?? 80)
+const killsWanted = Number(process.env['COUNTERFOIL_KILLS'] ?? 200)
 const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 
 test('C2, C5, D2 random SIGKILLs: no unsafe effect twice, none lost, every run ends', async () => {

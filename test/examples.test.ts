@@ -178,6 +178,26 @@ test('J2 examples/chaos.mjs: a bank that ignores its keys is found out', async (
   expect((await chaos('careful')).code).toBe(0)
 }, 120_000)
 
+test('J2, K1 examples/chaos-langgraph.mjs: guarded is safe, unguarded sends twice', async () => {
+  const chaos = async (kills: string, env: Record<string, string> = {}) => {
+    const words = ['chaos', example('chaos-langgraph.mjs'), '--kills', kills, '--json']
+    const args = [join(root, 'dist/cli/main.js'), ...words]
+    const child = spawn(process.execPath, args, { env: { ...process.env, ...env } })
+    let out = ''
+    child.stdout.on('data', (chunk) => {
+      out += chunk
+    })
+    const code = await new Promise((resolve) => child.on('close', resolve))
+    const { tools, kills: killed } = JSON.parse(out)
+    const effects = tools.map((tool: Record<string, unknown>) => tool['effects_max'])
+    return { code, killed, effects, doubts: tools[2].doubts }
+  }
+  // In order: the lookup, the charge, the mail. Each is killed when it has done its work.
+  expect(await chaos('3')).toEqual({ code: 0, killed: 3, effects: [0, 1, 1], doubts: 1 })
+  const plain = await chaos('3', { GUARD: 'off' })
+  expect(plain).toEqual({ code: 1, killed: 3, effects: [0, 2, 2], doubts: 0 })
+}, 120_000)
+
 test('N6 pull the plug: LangGraph orders twice, guarded once, as in the picture', async () => {
   const file = join(folder(), 'figures.json')
   await promisify(execFile)(process.execPath, [example('pull-the-plug.mjs'), file])

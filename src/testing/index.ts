@@ -15,8 +15,10 @@ export type {
   MockCall,
   Mocks,
   Signals,
+  Unguarded,
 } from '../cli/chaos/types.ts'
 export {
+  type ChaosAgentOptions,
   type ChaosGraphOptions,
   type ChaosOptions,
   chaos,

@@ -1,6 +1,7 @@
 // counterfoil chaos on files as users write them: real processes, really killed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { open } from '../../src/index.ts'
@@ -53,7 +54,7 @@ const Report = z.strictObject({
   tools: z.array(
     z.strictObject({
       tool: z.string(),
-      replay_class: z.enum(['pure', 'idempotent_with_key', 'unsafe_on_replay']),
+      replay_class: z.enum(['pure', 'idempotent_with_key', 'unsafe_on_replay']).nullable(),
       upstream: z.enum(['mock', 'recorded', 'real']),
       ...{ calls: count, effects: count, sent_again: count, effects_max: count },
       ...{ duplicates: count, lost: count, doubts: count, doubts_in_vain: count },
@@ -186,6 +187,7 @@ test(
 const host = `${tools}
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 export async function agent(cf, { input, runId, dir }) {
   const path = join(dir, 'thread.json')
   const read = () => existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : []
@@ -215,6 +217,28 @@ test(
   longMs,
 )
 
+const unguarded = `${host.replace('{ input, runId, dir }', '{ input, dir, upstream }')}`
+  .replace(/const ids = .*\n.*cf\.scope.*\n/, '')
+  .replace(/scope\.call\(mail, (.*?), \{ callId: 'a' \}\)/, `upstream('mail', $1)`)
+  .replace('finally { await scope.close() }', 'finally {}')
+
+test(
+  'J2 control: a tool that asks its upstream without a guard is found to send twice',
+  async () => {
+    const junit = join(folder(), 'chaos.xml')
+    const words = [file(unguarded), '--every-boundary', '--junit', junit]
+    const { code, report, stderr } = await chaos(words)
+    expect([code, stderr]).toEqual([1, ''])
+    // Two mails, before and after each.
+    expect(report).toMatchObject({ boundaries: 4, kills: 4 })
+    expect(report?.tools).toMatchObject([
+      { tool: 'mail', replay_class: null, effects_max: 2, duplicates: 2, class_holds: 'no' },
+    ])
+    expect(readFileSync(junit, 'utf8')).toContain('had 2 effects: nobody guards it')
+  },
+  longMs,
+)
+
 test(
   'J2 tools may be run for real: a sandbox counts, and its count is believed',
   async () => {
@@ -231,9 +255,12 @@ test(
       run: (input, ctx) => ctx.call(book, { room: 7 }) })
     export const effects = async () => ({ book: lines() })`,
     )
-    const { code, report } = await chaos([path, '--real', 'book', '--kills', '1'])
+    // One after the other, whatever is said: the sandbox counts for all.
+    const args = [path, '--real', 'book', '--kills', '3', '--concurrency', '3']
+    const { code, report } = await chaos(args)
     expect(code).toBe(1)
     expect(report?.tools).toMatchObject([{ upstream: 'real', effects_max: 2, class_holds: 'no' }])
+    expect(report?.points.filter(({ findings }) => findings.length > 0).length).toBe(1)
     expect(report?.notes[0]).toContain('book')
   },
   longMs,
@@ -253,7 +280,12 @@ test(
       ['MODULE_NOT_LOADED', 1, ['nowhere.mjs']],
       ['MODULE_NOT_LOADED', 1, [file(`throw new Error('broken file')`)], 'broken file'],
       ['MODULE_NOT_LOADED', 1, [file(pay, 'export const mocks = { mail: 1 }')], 'mail'],
-      ['MODULE_WITHOUT_GRAPH', 1, [file('export const a = 1')]],
+      ['MODULE_WITHOUT_GRAPH', 1, [file('export const a = 1')], 'async function agent(cf'],
+      ['GRAPH_UNKNOWN', 1, [file(host), '--graph', 'c'], 'its `agent` is run without --graph'],
+      ['CHAOS_NO_REFERENCE', 1, [file('export const agent = () => 1')], 'called no tool through'],
+      ['CLI_USAGE', 2, [file(pay), '--kills', '0']],
+      ['CLI_USAGE', 2, [file(pay), '--junit', join(folder(), 'none', 'a.xml')], 'ENOENT'],
+      ['CLI_USAGE', 2, [file(pay), '--junit', folder()], 'it is no file'],
       ['GRAPH_UNKNOWN', 1, [file(two)], 'a@1.0.0, b@1.0.0'],
       ['GRAPH_UNKNOWN', 1, [file(two), '--graph', 'c'], 'a@1.0.0, b@1.0.0'],
       ['INPUT_INVALID', 1, [file(pay, honouring), '--input', '{}'], 'to is missing'],
@@ -308,6 +340,23 @@ describePostgres('on Postgres', () => {
       expect([code, stderr]).toEqual([0, ''])
       expect(report).toMatchObject({ ok: true, store: 'postgres', kills: 2 })
       expect(await schemas()).toEqual([])
+    },
+    longMs,
+  )
+
+  test(
+    'J2, K1 a LangGraph agent is killed there too, and its doubt is decided',
+    async () => {
+      const example = fileURLToPath(new URL('../../examples/chaos-langgraph.mjs', import.meta.url))
+      const words = [example, '--store', postgresUrl('counterfoil'), '--kills', '3']
+      const { code, report, stderr } = await chaos(words, { COUNTERFOIL_KEY: key })
+      expect([code, stderr]).toEqual([0, ''])
+      expect(report).toMatchObject({ ok: true, store: 'postgres', kills: 3 })
+      expect(report?.tools.map(({ effects_max, doubts }) => [effects_max, doubts])).toEqual([
+        [0, 0],
+        [1, 0],
+        [1, 1],
+      ])
     },
     longMs,
   )

@@ -23,6 +23,10 @@ export interface Plan extends JudgeOptions {
   /** `nth`: 0 for an uninterrupted run, else the crash point. */
   readonly open: (nth: number) => Promise<Stage>
   readonly notes: readonly string[]
+  /** The names of the mocks that there are. */
+  readonly mocks: readonly string[]
+  /** Not a graph of ours: what calls its tools is somebody else's. */
+  readonly isAgent: boolean
   readonly onProgress?: (text: string) => void
   readonly clock?: Clock
 }
@@ -41,6 +45,7 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
   // What moves by itself must not be taken for the work of a crash.
   const second = await uninterrupted(plan)
   const judge = new Judge(first, second, plan)
+  const notes = [...plan.notes, ...unasked(plan, first.driven)]
   const spots = spotsOf(first.driven)
   const random = seeded(plan.seed)
   const telling = tellingSpots(spots, first.driven)
@@ -59,9 +64,24 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
     ...{ subject: plan.subject, store: plan.store, seed: plan.seed, boundaries: spots.length },
     points: points.map(({ seen: _, ...point }) => point),
     kills: points.reduce((sum, { deaths }) => sum + deaths.length, 0),
-    ...{ tools, moving: judge.moving, notes: plan.notes, ms: clock.mono() - began },
+    ...{ tools, moving: judge.moving, notes, ms: clock.mono() - began },
     ok: points.every(({ findings }) => findings.length === 0),
   }
+}
+
+/** A mock that nobody asks may stand beside a tool that has sent something real. */
+function unasked({ mocks, isAgent }: Plan, { entries }: Driven): string[] {
+  if (isAgent && entries.length === 0) {
+    throw new CounterfoilError(
+      'CHAOS_NO_REFERENCE',
+      'the agent has called no tool through its `cf`, so that nothing can be counted: give this ' +
+        'cf to guard() and to the checkpointer, or let tools ask `upstream(tool, input)`',
+    )
+  }
+  const silent = mocks.filter((name) => !entries.some(({ tool }) => tool === name))
+  if (silent.length === 0) return []
+  const why = isAgent ? '; if it is called without guard(), its own function has run' : ''
+  return silent.map((name) => `mocks.${name} was not asked without a crash${why}`)
 }
 
 export interface Tried extends ChaosPoint {

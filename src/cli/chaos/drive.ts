@@ -55,6 +55,8 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   }
   const rest = async (said: End | null): Promise<boolean> => {
     check()
+    // What is still under way there may yet happen: nobody can say that it did not.
+    await stage.settled()
     if (await attendant.attend()) {
       if (++rounds > roundsMax) throw new NoEnd('endless', asksForEver(attendant), lives)
       return true

@@ -74,10 +74,14 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
       ...{ graph: graph?.id ?? null, input: inputOf(options, facts, recording) },
       key: store === undefined ? null : (process.env['COUNTERFOIL_KEY'] ?? randomHex(32)),
     }
+    const settings = settingsOf(options)
     return await runChaos({
-      ...settingsOf(options),
+      ...settings,
+      // A sandbox counts for all who use it: two crash points at once would be taken for one.
+      concurrency: countsThere(facts, real) ? 1 : settings.concurrency,
       ...{ subject: graph?.id ?? options.file, store: store ? 'postgres' : 'sqlite', upstreamOf },
       ...{ open: opener(cast), notes: notesOf(facts, real) },
+      ...{ mocks: facts.mocks, isAgent: graph === null },
     })
   } finally {
     await session.close()
@@ -135,13 +139,14 @@ function chosenGraph({ graphs, agent }: Facts, wanted: string | undefined): Grap
   const [graph] = found
   if (graph && found.length === 1) return graph
   const what = found.length > 1 ? 'is the name of several graphs' : 'is no graph of this file'
-  throw new CounterfoilError('GRAPH_UNKNOWN', `"${wanted}" ${what}; it has: ${ids}`)
+  const also = agent ? '; its `agent` is run without --graph' : ''
+  throw new CounterfoilError('GRAPH_UNKNOWN', `"${wanted}" ${what}; it has: ${ids}${also}`)
 }
 
 function upstreams(
   { mocks }: Facts,
   real: readonly string[],
-): (tool: string, replayClass: string) => UpstreamKind {
+): (tool: string, replayClass: string | null) => UpstreamKind {
   return (tool, replayClass) => {
     const pure = replayClass === 'pure' && real.includes('pure')
     if (pure || real.includes('all') || real.includes(tool)) return 'real'
@@ -195,6 +200,11 @@ function opener(cast: Cast): Plan['open'] {
     const own = cast.real.length > 0 ? `chaos-${cast.session.id}-${name}` : 'chaos'
     return ProcessStage.open(cast, name, cast.recording?.runId ?? own)
   }
+}
+
+/** Whether effects are counted by the sandbox itself. */
+function countsThere({ effects }: Facts, real: readonly string[]): boolean {
+  return effects && real.length > 0
 }
 
 function notesOf({ effects }: Facts, real: readonly string[]): string[] {

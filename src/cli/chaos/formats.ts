@@ -1,6 +1,6 @@
 // A report of chaos for programs: one JSON document, or JUnit's XML, which CI systems show.
 import type { ChaosPoint, ChaosReport, ChaosTool } from './report.ts'
-import { classWords } from './report.ts'
+import { classWord } from './report.ts'
 
 export function reportJson(report: ChaosReport) {
   const { subject, store, seed, boundaries, points, kills, tools, moving, notes, ms, ok } = report
@@ -47,8 +47,9 @@ export function junitXml(report: ChaosReport): string {
 }
 
 function toolCase(subject: string, { tool, replayClass, holds, effectsMax }: ChaosTool): string {
-  const name = `${tool} is ${classWords[replayClass]}`
-  const says = `one call of ${tool} had ${effectsMax} effects: it is not ${replayClass}`
+  const name = replayClass === null ? `${tool}, unguarded` : `${tool} is ${classWord(replayClass)}`
+  const why = replayClass === null ? 'nobody guards it' : `it is not ${replayClass}`
+  const says = `one call of ${tool} had ${effectsMax} effects: ${why}`
   return testCase({ subject, name, ms: 0, faults: holds === 'no' ? [says] : [] })
 }
 

@@ -5,12 +5,14 @@ import { canonical } from '../../model/canonical.ts'
 import { type Difference, differences, isWithin } from './compare.ts'
 import type { Driven } from './drive.ts'
 import type { ChaosFinding } from './report.ts'
+import { movingParts, withoutParts } from './restless.ts'
 import type { End, Entry } from './types.ts'
+import { callIdOf, unguarded } from './upstream.ts'
 
 export type UpstreamKind = 'mock' | 'recorded' | 'real'
 
 export interface JudgeOptions {
-  readonly upstreamOf: (tool: string, replayClass: string) => UpstreamKind
+  readonly upstreamOf: (tool: string, replayClass: string | null) => UpstreamKind
   /** Paths of the end that are not compared. */
   readonly ignore: readonly string[]
 }
@@ -32,8 +34,8 @@ export class Judge {
   readonly moving: readonly string[]
   readonly reference: Seen
   private readonly options: JudgeOptions
-  /** Tools whose inputs move without any crash: they are counted without them. */
-  private readonly restless: ReadonlySet<string>
+  /** Tools whose inputs move without any crash: they are counted without what moves of them. */
+  private readonly restless = new Map<string, ReadonlySet<string> | 'all'>()
   /** Tools whose mock says what it does. */
   private readonly outspoken = new Set<string>()
 
@@ -41,9 +43,12 @@ export class Judge {
     this.reference = first
     this.options = options
     for (const { driven } of [first, second]) this.hear(driven.entries)
-    this.restless = new Set()
-    const [a, b] = [this.count(first), this.count(second)]
-    this.restless = new Set([...restlessIn(a, b), ...restlessIn(b, a)])
+    // What still differs without the parts that move is counted by its tool alone.
+    for (const tool of this.restlessTools(first, second)) {
+      const inputs = [first, second].map((seen) => inputsOf(seen, tool))
+      this.restless.set(tool, movingParts(inputs[0] ?? [], inputs[1] ?? []))
+    }
+    for (const tool of this.restlessTools(first, second)) this.restless.set(tool, 'all')
     this.moving = endsDiffer(first, second).map(({ path }) => path)
   }
 
@@ -55,13 +60,28 @@ export class Judge {
     for (const entry of driven.entries) {
       if (entry.what !== 'run') continue
       const { tool } = entry
-      const input = this.restless.has(tool) ? null : nameless(entry.input, runId)
+      const input = this.still(tool, nameless(entry.input, runId))
       const place = canonical([tool, input])
       const old = counts.get(place) ?? { tool, input, asks: 0, effects: 0 }
       const effects = old.effects + this.effectsOf(entry, keys)
       counts.set(place, { ...old, asks: old.asks + 1, effects })
     }
     return counts
+  }
+
+  /** Calls that went through the gate, and at how many of their attempts something happened. */
+  calls({ runId, driven }: Seen): { tool: string; input: unknown; times: number }[] {
+    const calls = new Map<string, { tool: string; input: unknown; times: number }>()
+    const keys = new Set<string>()
+    for (const entry of driven.entries) {
+      const { what, tool, attemptId } = entry
+      if (what !== 'run' || attemptId.startsWith(unguarded)) continue
+      if (this.effectsOf(entry, keys) === 0) continue
+      const id = `${entry.runId}/${callIdOf(attemptId)}`
+      const input = this.still(tool, nameless(entry.input, runId))
+      calls.set(id, { tool, input, times: (calls.get(id)?.times ?? 0) + 1 })
+    }
+    return [...calls.values()]
   }
 
   findings(seen: Seen): ChaosFinding[] {
@@ -88,13 +108,31 @@ export class Judge {
       const { tool, input } = (was.get(place) ?? is.get(place)) as Counted
       if (counted.includes(tool)) return []
       const [before, now] = [was.get(place)?.effects ?? 0, is.get(place)?.effects ?? 0]
-      const what = this.restless.has(tool) ? tool : `${tool} ${JSON.stringify(input)}`
-      return effectFinding(tool, what, before, now)
+      return effectFinding(tool, whatOf(tool, input), before, now)
     })
     const bySandbox = counted.flatMap((tool) =>
       effectFinding(tool, tool, totals[0]?.[tool] ?? 0, totals[1]?.[tool] ?? 0),
     )
-    return [...byCall, ...bySandbox]
+    const found = [...byCall, ...bySandbox]
+    const known = new Set(found.filter(({ kind }) => kind === 'duplicate').map(({ tool }) => tool))
+    // Also what happens twice without a crash, or beside the loss of another call just like it.
+    const repeated = this.calls(seen).flatMap(({ tool, input, times: n }): ChaosFinding[] => {
+      if (n < 2 || known.has(tool) || counted.includes(tool)) return []
+      const message = `one call of ${whatOf(tool, input)} happened ${times(n)}`
+      return [{ kind: 'duplicate', tool, message }]
+    })
+    return [...found, ...repeated]
+  }
+
+  private restlessTools(first: Seen, second: Seen): string[] {
+    const [a, b] = [this.count(first), this.count(second)]
+    return [...new Set([...restlessIn(a, b), ...restlessIn(b, a)])]
+  }
+
+  private still(tool: string, input: unknown): unknown {
+    const parts = this.restless.get(tool)
+    if (parts === undefined) return input
+    return parts === 'all' ? null : withoutParts(input, parts)
   }
 
   private endFindings(seen: Seen): ChaosFinding[] {
@@ -134,6 +172,15 @@ function effectFinding(tool: string, what: string, was: number, is: number): Cha
   if (is < was) return finding('lost', `${what} happened ${times(is)} instead of ${times(was)}`)
   if (was > 0) return finding('duplicate', `${what} happened ${times(is)} instead of ${times(was)}`)
   return finding('strange', `${what} happened, and never does without a crash`)
+}
+
+function whatOf(tool: string, input: unknown): string {
+  return input === null ? tool : `${tool} ${JSON.stringify(input)}`
+}
+
+function inputsOf({ runId, driven }: Seen, tool: string): unknown[] {
+  const entries = driven.entries.filter((entry) => entry.what === 'run' && entry.tool === tool)
+  return entries.map(({ input }) => nameless(input, runId))
 }
 
 function times(count: number): string {

@@ -1,11 +1,12 @@
 // A process of its own: one life of the user's graph or agent. It works until nothing is left to do
 // or to wait for, or kills itself (SIGKILL: no handler, no flush) at the boundary it was given.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { pause, systemClock } from '../../clock.ts'
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { systemClock } from '../../clock.ts'
+import { CounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph.ts'
 import * as limits from '../../model/limits.ts'
 import { type Counterfoil, open } from '../../open.ts'
+import { callAgent } from './agent.ts'
 import { quiet } from './idle.ts'
 import { type Brought, readModule } from './module.ts'
 import { withBoundaries } from './points.ts'
@@ -96,30 +97,12 @@ async function runOf(cf: Counterfoil, graphs: readonly Graph[]): Promise<() => P
   }
 }
 
-const heldMs = 50
-const heldMax = 400
-
-/** What needs a person is left to the driver, like a run that has parked. */
 function agentOf(cf: Counterfoil, { agent }: Brought): () => Promise<End | null> {
   const { input, runId, dir } = spec
-  const given = wrapper.counterfoil(cf)
-  return async () => {
-    for (let round = 1; ; round++) {
-      try {
-        return endOf((await agent?.(given, { input, runId, dir })) ?? null)
-      } catch (error) {
-        if (isCounterfoilError(error, 'REPLAY_UNSAFE')) return null
-        // A holder that died is found dead in a moment.
-        const held = isCounterfoilError(error, 'SCOPE_HELD') && round < heldMax
-        if (!held) return { ...endOf(null), state: 'failed', error: failureOf(error).message }
-        await pause(systemClock, heldMs)
-      }
-    }
-  }
-}
-
-function endOf(output: unknown): End {
-  return { state: 'completed', output, lastState: null, error: null }
+  const given = { input, runId, dir, upstream: wrapper.upstream(runId) }
+  if (agent === null) throw new CounterfoilError('GRAPH_UNKNOWN', `${spec.file} exports no agent`)
+  const wrapped = wrapper.counterfoil(cf)
+  return () => callAgent(agent, wrapped, given)
 }
 
 function broken(error: unknown): never {

@@ -21,7 +21,10 @@ export async function readModule(file: string): Promise<Brought> {
   if (agent !== null && typeof agent !== 'function') {
     throw bad('`agent`, which must be a function: async (cf, { input, runId, dir }) => …')
   }
-  if (agent === null && carried.graphs.length === 0) throw withoutGraph(path, exported)
+  if (agent === null && carried.graphs.length === 0) {
+    const other = '; for another runtime: export async function agent(cf, { input, runId }) { … }'
+    throw withoutGraph(path, exported, other)
+  }
   const wrong = wrongMock(mocks)
   if (wrong !== null) {
     throw bad(

@@ -45,7 +45,8 @@ export type Holds = 'yes' | 'no' | 'assumed' | 'not_tried'
 
 export interface ChaosTool {
   readonly tool: string
-  readonly replayClass: ReplayClass
+  /** Null for one that is not guarded. */
+  readonly replayClass: ReplayClass | null
   readonly upstream: 'mock' | 'recorded' | 'real'
   /** Of the uninterrupted run. */
   readonly calls: number
@@ -79,10 +80,14 @@ export interface ChaosReport {
   readonly ok: boolean
 }
 
-export const classWords: Readonly<Record<ReplayClass, string>> = {
+const classWords: Readonly<Record<ReplayClass, string>> = {
   pure: 'pure',
   idempotent_with_key: 'keyed',
   unsafe_on_replay: 'unsafe',
+}
+
+export function classWord(replayClass: ReplayClass | null): string {
+  return replayClass === null ? 'none' : classWords[replayClass]
 }
 
 export const holdsWords: Readonly<Record<Holds, string>> = {

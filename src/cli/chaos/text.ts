@@ -6,7 +6,7 @@ import {
   type ChaosPoint,
   type ChaosReport,
   type ChaosTool,
-  classWords,
+  classWord,
   gathered,
   holdsWords,
 } from './report.ts'
@@ -48,7 +48,7 @@ function toolLines({ colors, width }: Look, tools: readonly ChaosTool[]): string
     const { replayClass, calls, sentAgain, effectsMax, doubts, doubtsInVain, holds } = tool
     const paint = holds === 'not_tried' ? colors.dim : paints[holds]
     const counts = [calls, sentAgain, effectsMax, doubts, doubtsInVain].map(String)
-    return [tool.tool, classWords[replayClass], ...counts, { text: holdsWords[holds], paint }]
+    return [tool.tool, classWord(replayClass), ...counts, { text: holdsWords[holds], paint }]
   })
   return renderTable(columns, rows, { width, paintHead: colors.dim })
 }
@@ -74,7 +74,9 @@ function askLines({ colors, width }: Look, points: readonly ChaosPoint[]): strin
 
 function movingLines({ colors, width }: Look, moving: readonly string[]): string[] {
   if (moving.length === 0) return []
-  const text = `Not compared, because it moves without any crash: ${moving.join(', ')}`
+  // Messages and rows have the same parts: each is named once.
+  const paths = [...new Set(moving.map((path) => path.replaceAll(/\.\d+(?=\.|$)/g, '.*')))]
+  const text = `Not compared, because it moves without any crash: ${paths.join(', ')}`
   return wrap(clean(text), width).map(colors.dim)
 }
 

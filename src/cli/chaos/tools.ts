@@ -7,7 +7,7 @@ import type { ChaosTool, Holds } from './report.ts'
 export function toolsOf(judge: Judge, points: readonly Tried[], plan: Plan): ChaosTool[] {
   const { reference } = judge
   const all = [reference, ...points.flatMap(({ seen }) => seen ?? [])]
-  const classes = new Map<string, ReplayClass>()
+  const classes = new Map<string, ReplayClass | null>()
   for (const { driven } of all) {
     for (const { tool, replayClass } of driven.entries) classes.set(tool, replayClass)
   }
@@ -16,7 +16,7 @@ export function toolsOf(judge: Judge, points: readonly Tried[], plan: Plan): Cha
 
 function toolOf(
   tool: string,
-  replayClass: ReplayClass,
+  replayClass: ReplayClass | null,
   judge: Judge,
   points: readonly Tried[],
   plan: Plan,
@@ -53,7 +53,8 @@ function compared(judge: Judge, seen: Seen, tool: string): { again: number; most
     counted === undefined
       ? rows.map(([place, { effects }]) => mostOf(effects, was.get(place)?.effects ?? 0))
       : [mostOf(counted, reference.driven.totals?.[tool] ?? 0)]
-  return { again: sum(over), most: Math.max(0, ...most) }
+  const ofOne = judge.calls(seen).flatMap((call) => (call.tool === tool ? call.times : []))
+  return { again: sum(over), most: Math.max(0, ...most, ...ofOne) }
 }
 
 function sum(numbers: readonly number[]): number {
@@ -70,7 +71,7 @@ function ofTool(counts: ReadonlyMap<string, Counted>, tool: string): Map<string,
 }
 
 function holdsOf(
-  replayClass: ReplayClass,
+  replayClass: ReplayClass | null,
   seen: { duplicates: number; sentAgain: number; visible: boolean },
 ): Holds {
   if (seen.duplicates > 0) return 'no'

@@ -61,6 +61,15 @@ export interface AgentInput {
   readonly runId: string
   /** A folder that outlives the process, for what the runtime keeps itself. */
   readonly dir: string
+  /** Asks the mock of a tool that is not called through `cf`: guarded ones do so by themselves. */
+  readonly upstream: (tool: string, input?: unknown, how?: Unguarded) => Promise<unknown>
+}
+
+/** What may be said of a call that nobody guards. */
+export interface Unguarded {
+  /** `pure`: what is done twice does no harm. Without a class, whatever happens is counted. */
+  readonly replayClass?: ReplayClass
+  readonly idempotencyKey?: string
 }
 
 /** How many effects there have been so far, by tool; asked of a sandbox. */
@@ -72,7 +81,8 @@ export interface Ask {
   readonly runId: string
   readonly node: string
   readonly tool: string
-  readonly replayClass: ReplayClass
+  /** Null if nobody guards it, and it was said of no class. */
+  readonly replayClass: ReplayClass | null
   readonly attempt: number
   readonly attemptId: string
   readonly key: string | null

@@ -121,6 +121,9 @@ export class Upstream {
   }
 }
 
+/** How the attempts of calls begin that do not pass the gate. */
+export const unguarded = 'unguarded/'
+
 /** The call of an attempt: what is in front of its number. */
 export function callIdOf(attemptId: string): string {
   return attemptId.slice(0, attemptId.lastIndexOf('/'))
@@ -147,7 +150,9 @@ function missing({ tool, input }: Ask, recorded: readonly Recorded[]): Failure {
   const what = recorded.some((row) => row.tool === tool)
     ? `the recording has no answer to ${tool} with the input ${JSON.stringify(input)}`
     : `nobody answers ${tool}`
-  const message = `${what}: export const mocks = { ${tool}: async (input, call) => … }`
+  const message =
+    `${what}: export const mocks = { ${tool}: async (input, call) => … }; or, if its own ` +
+    `function may be run, say so: --real ${tool}`
   return { name: 'CounterfoilError', message, code: 'CHAOS_UPSTREAM_MISSING', ours: true }
 }
 

@@ -6,8 +6,8 @@ import type { Graph, NodeFunction } from '../../model/graph.ts'
 import type { CallInfo, Tool } from '../../model/tool.ts'
 import type { Counterfoil } from '../../open.ts'
 import type { Hit } from './points.ts'
-import type { Ask, Reply } from './types.ts'
-import { failureOf } from './upstream.ts'
+import type { AgentInput, Ask, Reply } from './types.ts'
+import { failureOf, unguarded } from './upstream.ts'
 
 export interface Outside {
   readonly hit: Hit
@@ -56,6 +56,21 @@ export class Wrapper {
       return Object.create(opened, { call: { value: call } })
     }
     return { ...cf, scope }
+  }
+
+  /** For what is not called through a Counterfoil: the same upstream, the same boundaries. */
+  upstream(runId: string): AgentInput['upstream'] {
+    const { hit, ask } = this.outside
+    let count = 0
+    return async (tool, input = null, { replayClass = null, idempotencyKey = null } = {}) => {
+      await hit(`before ${tool}`)
+      const of = { what: 'run', runId, node: '', tool, replayClass, attempt: 1 } as const
+      const attemptId = `${unguarded}${tool}/${++count}`
+      const sent = { ...of, attemptId, key: idempotencyKey, input, token: null, real: false }
+      const reply = await ask(sent)
+      await hit(`after ${tool}`)
+      return saidOf(reply)
+    }
   }
 
   /** What is no tool is left to whoever refuses it. */

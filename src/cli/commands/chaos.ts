@@ -1,5 +1,6 @@
 // counterfoil chaos
-import { writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { killsDefault, timeoutMsDefault } from '../chaos/defaults.ts'
 import type { ChaosFileOptions } from '../chaos/file.ts'
@@ -35,6 +36,8 @@ exits with 1 if anything happened twice or was lost, or if an end differs.
 Nothing real is sent. The file exports the upstreams beside its graphs:
   export const mocks = { send_email: async (input, call) => ({ id: 'm-1' }) }
   export const input = { customer: 'acme' }
+For an agent of LangGraph or another runtime, whose tools are guarded:
+  export async function agent(cf, { input, runId }) { … }
 Or they are replayed from a run that has completed: --from, --run. --real names
 tools whose own function may be run against a sandbox: send_email,charge; pure
 for all pure ones; all.
@@ -50,7 +53,7 @@ Examples:
 export function addChaos(program: Command): void {
   const command = program
     .command('chaos <file>')
-    .description('kill your own graph at every boundary, resume it, and count effects')
+    .description('kill your graph or agent at every boundary, resume it, count effects')
     .option('--graph <name>', 'which graph: name or name@version, if there are several')
     .option('--input <json>', 'its input (what the file exports as input, or null)')
     .option('--kills <n>', `so many crash points, chosen by the seed (${killsDefault})`)
@@ -74,6 +77,7 @@ export function addChaos(program: Command): void {
 
 async function chaos(cli: Cli, file: string, given: Options): Promise<void> {
   const options = optionsOf(file, given)
+  if (given.junit !== undefined) checkJunit(given.junit)
   // Loaded when it is wanted: no other command should wait for it.
   const { chaosFile } = await import('../chaos/file.ts')
   const { reportLines } = await import('../chaos/text.ts')
@@ -85,9 +89,9 @@ async function chaos(cli: Cli, file: string, given: Options): Promise<void> {
     onProgress: (text) => cli.progress.say(text),
     onSession: leaveNothing,
   }).finally(() => cli.progress.end())
-  if (given.junit !== undefined) writeJunit(given.junit, junitXml(report))
   cli.out.data(reportJson(report))
   cli.out.text(...reportLines(cli.out, report))
+  if (given.junit !== undefined) writeJunit(given.junit, junitXml(report))
   if (!report.ok) process.exitCode = exitCodes.failure
 }
 
@@ -102,6 +106,16 @@ function leaveNothing(end: () => Promise<void>): void {
   }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
+}
+
+/** Before all else: nobody wants to hear of it after minutes. */
+function checkJunit(path: string): void {
+  try {
+    if (existsSync(path) && !statSync(path).isFile()) throw new Error('it is no file')
+    accessSync(existsSync(path) ? path : dirname(path), constants.W_OK)
+  } catch (error) {
+    throw usageError(`--junit ${path} cannot be written: ${(error as Error).message}`)
+  }
 }
 
 function writeJunit(path: string, text: string): void {

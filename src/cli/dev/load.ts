@@ -48,12 +48,12 @@ export function carriedIn(path: string, exported: Exported): Carried {
   return { graphs, ...(gate ? { gate: gate as RiskPolicy } : {}) }
 }
 
-export function withoutGraph(path: string, exported: Exported): CounterfoilError {
+export function withoutGraph(path: string, exported: Exported, otherwise = ''): CounterfoilError {
   const names = Object.keys(exported).join(', ') || 'nothing'
   return new CounterfoilError(
     'MODULE_WITHOUT_GRAPH',
     `${path} exports ${names}, and none of it was made by workflow(); write: ` +
-      "export const outreach = workflow({ id: 'outreach@1.0.0', … })",
+      `export const outreach = workflow({ id: 'outreach@1.0.0', … })${otherwise}`,
     { details: { path } },
   )
 }

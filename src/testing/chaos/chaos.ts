@@ -10,21 +10,16 @@ import {
 import { wrongMock } from '../../cli/chaos/module.ts'
 import type { ChaosReport } from '../../cli/chaos/report.ts'
 import { plainFindings } from '../../cli/chaos/text.ts'
-import type { Answers, Mocks, Signals } from '../../cli/chaos/types.ts'
+import type { Agent, Answers, Mocks, Signals } from '../../cli/chaos/types.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph.ts'
 import type { RiskPolicy } from '../../model/risk.ts'
 import { type MemoryCast, MemoryStage } from './memory-stage.ts'
 
-/** A graph of this process, on the memory store. */
-export interface ChaosGraphOptions extends ChaosSettings {
-  // biome-ignore lint/suspicious/noExplicitAny: a graph of whatever input and output.
-  graph: Graph<any, any>
-  /** Others that it spawns. */
-  // biome-ignore lint/suspicious/noExplicitAny: as above.
-  graphs?: readonly Graph<any, any>[]
+interface ChaosHere extends ChaosSettings {
   input?: unknown
-  mocks?: Mocks
+  /** A function that makes them is called for every crash point: such mocks may remember. */
+  mocks?: Mocks | (() => Mocks)
   answers?: Answers
   signals?: Signals
   gate?: RiskPolicy
@@ -32,16 +27,31 @@ export interface ChaosGraphOptions extends ChaosSettings {
   real?: readonly string[]
 }
 
-export type ChaosOptions = ChaosGraphOptions | ChaosFileOptions
+/** A graph of this process, on the memory store. */
+export interface ChaosGraphOptions extends ChaosHere {
+  // biome-ignore lint/suspicious/noExplicitAny: a graph of whatever input and output.
+  graph: Graph<any, any>
+  /** Others that it spawns. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  graphs?: readonly Graph<any, any>[]
+}
+
+/** An agent on another runtime, in this process: `cf` is on the memory store. */
+export interface ChaosAgentOptions extends ChaosHere {
+  agent: Agent
+}
+
+export type ChaosOptions = ChaosGraphOptions | ChaosAgentOptions | ChaosFileOptions
 
 const known = [
   ...['kills', 'everyBoundary', 'pairs', 'seed', 'ignore', 'timeoutMs', 'concurrency', 'real'],
-  ...['onProgress', 'graph', 'input', 'graphs', 'mocks', 'answers', 'signals', 'gate'],
+  ...['onProgress', 'graph', 'agent', 'input', 'graphs', 'mocks', 'answers', 'signals', 'gate'],
 ]
 const knownOfFile = ['file', 'store', 'from', 'namespace', 'onSession']
 
 /**
- * With `graph`: in this process, on the memory store, at every boundary unless `kills` is given.
+ * With `graph` or `agent`: in this process, on the memory store, at every boundary unless `kills`
+ * is given.
  * With `file`: in processes of their own, killed by SIGKILL, as `counterfoil chaos` does it.
  */
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -51,32 +61,48 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   if (strange !== undefined) {
     throw wrong(`there is no option \`${strange}\`; the options are ${names.join(', ')}`)
   }
-  return 'file' in options ? chaosFile(options) : chaosGraph(options)
+  return 'file' in options ? chaosFile(options) : chaosHere(options)
 }
 
-async function chaosGraph(options: ChaosGraphOptions): Promise<ChaosReport> {
-  const { graph, real = [], mocks = {}, everyBoundary = options.kills === undefined } = options
-  if (!(graph?.nodes instanceof Map)) throw wrong('`graph` must be made by workflow() or graph()')
+async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promise<ChaosReport> {
+  const { real = [], mocks: given = {}, everyBoundary = options.kills === undefined } = options
+  const makeMocks = typeof given === 'function' ? given : () => given
+  const mocks = makeMocks()
+  const { graph, agent, graphs } = subjectOf(options)
   const bad = wrongMock(mocks)
   if (bad !== null) throw wrong(`mocks: ${bad} is no function of (input, call)`)
-  const isReal = (tool: string, replayClass: string) =>
+  const isReal = (tool: string, replayClass: string | null) =>
     real.includes(tool) || real.includes('all') || (replayClass === 'pure' && real.includes('pure'))
-  const missing = [...graph.tools.values()]
+  const missing = [...(graph?.tools.values() ?? [])]
     .filter(({ name, replayClass }) => !(name in mocks) && !isReal(name, replayClass))
     .map(({ name }) => name)
   if (missing.length > 0) throw upstreamMissing(missing, Object.keys(mocks))
   const settings = settingsOf({ ...options, everyBoundary })
   const cast: MemoryCast = {
-    ...{ graph, graphs: [graph, ...(options.graphs ?? [])], mocks, isReal },
+    ...{ graph, agent, graphs, mocks, isReal },
     ...{ input: options.input ?? null, timeoutMs: settings.timeoutMs },
     ...{ answers: options.answers ?? {}, signals: options.signals ?? {} },
     gate: options.gate ?? null,
   }
   return runChaos({
-    ...{ ...settings, subject: graph.id, store: 'memory', notes: [] },
+    ...{ ...settings, subject: graph?.id ?? agent?.name ?? '', store: 'memory', notes: [] },
+    ...{ mocks: Object.keys(mocks), isAgent: agent !== null },
     upstreamOf: (tool, replayClass) => (isReal(tool, replayClass) ? 'real' : 'mock'),
-    open: async () => new MemoryStage(cast),
+    open: async () => new MemoryStage({ ...cast, mocks: makeMocks() }),
   })
+}
+
+function subjectOf(options: ChaosGraphOptions | ChaosAgentOptions) {
+  if ('agent' in options) {
+    const { agent } = options
+    if (typeof agent === 'function' && !('graph' in options)) {
+      return { agent, graph: null, graphs: [] }
+    }
+    throw wrong('`agent` is a function, async (cf, { input, runId }) => …, and there is no `graph`')
+  }
+  const { graph, graphs = [] } = options
+  if (graph?.nodes instanceof Map) return { graph, agent: null, graphs: [graph, ...graphs] }
+  throw wrong('`graph` must be made by workflow() or graph()')
 }
 
 /** Throws with everything that was found, if anything was. */

@@ -1,12 +1,18 @@
 // A stage inside one process: the memory store, and lives that die by never being heard of again.
 // From its boundary on, nothing that a dead life does reaches the store or the upstream. What its
 // code does without `ctx` is not stopped: for that, processes are killed (`chaos({ file })`).
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { callAgent } from '../../cli/chaos/agent.ts'
 import { answerOf, signalOf } from '../../cli/chaos/module.ts'
 import { withBoundaries } from '../../cli/chaos/points.ts'
 import type {
+  Agent,
   Answers,
   Asked,
   Desk,
+  End,
   Entry,
   Failure,
   Life,
@@ -28,24 +34,33 @@ import { RateLimits } from '../../engine/rate-limit.ts'
 import type { Graph } from '../../model/graph.ts'
 import * as limits from '../../model/limits.ts'
 import type { RiskPolicy } from '../../model/risk.ts'
+import { compose } from '../../open.ts'
 import { openMemory } from '../../store/memory/index.ts'
 import type { Store } from '../../store/store.ts'
+import type { Liveness } from '../../worker/liveness.ts'
 
 /** What is the same for every stage. */
 export interface MemoryCast {
-  readonly graph: Graph
+  /** Null for an agent. */
+  readonly graph: Graph | null
+  readonly agent: Agent | null
   readonly graphs: readonly Graph[]
   readonly input: unknown
   readonly mocks: Mocks
   readonly answers: Answers
   readonly signals: Signals
   readonly gate: RiskPolicy | null
-  readonly isReal: (tool: string, replayClass: string) => boolean
+  readonly isReal: (tool: string, replayClass: string | null) => boolean
   readonly timeoutMs: number
 }
 
 const namespace = 'default'
 const lookMs = 2
+/** Who dies here is declared dead by the stage. */
+const unheard: Liveness = {
+  listen: async () => ({ path: '', inode: null, close: async () => {} }),
+  declareDead: async () => {},
+}
 const never = new Promise<never>(() => {})
 
 /** One life, as long as it lasts. */
@@ -118,6 +133,7 @@ export class MemoryStage implements Stage {
   private readonly clock: Clock
   private skewMs = 0
   private lives = 0
+  private dir: string | null = null
 
   constructor(cast: MemoryCast) {
     this.cast = cast
@@ -141,12 +157,14 @@ export class MemoryStage implements Stage {
       cancel()
       mortal.end()
     })
-    await this.store.declareDead(workerId, 'chaos')
+    for (const row of await this.store.workers())
+      await this.store.declareDead(row.workerId, 'chaos')
     return { hits, end: null, ...how }
   }
 
   private async work(mortal: Mortal, workerId: string, rest: Rest): Promise<void> {
-    const { graph, graphs, input, gate } = this.cast
+    const { graph, graphs, agent, input, gate } = this.cast
+    if (graph === null) return this.workAgent(mortal, agent, rest)
     const clock = mortal.clock(this.clock)
     const store = mortal.store(this.store)
     const wrapper = this.wrapper(mortal)
@@ -166,6 +184,27 @@ export class MemoryStage implements Stage {
     do await this.workOff(mortal, engine, workerId)
     while (await rest(null))
     await store.stopWorker(workerId, true)
+  }
+
+  private async workAgent(mortal: Mortal, agent: Agent | null, rest: Rest): Promise<void> {
+    const { gate, input } = this.cast
+    const { runId } = this
+    // It outlives whoever closes it here.
+    const store = { ...mortal.store(this.store), close: async () => {} }
+    const wrapper = this.wrapper(mortal)
+    const options = { store: 'memory:', onWarning: () => {}, ...(gate ? { gate } : {}) }
+    const clock = mortal.clock(this.clock)
+    const cf = wrapper.counterfoil(compose(store, clock, new Map(), options, unheard))
+    const given = { input, runId, dir: this.folder(), upstream: wrapper.upstream(runId) }
+    let end: End | null
+    do end = agent && (await callAgent(agent, cf, given))
+    while (await rest(end))
+    await cf.close()
+  }
+
+  private folder(): string {
+    this.dir ??= mkdtempSync(join(tmpdir(), 'counterfoil-chaos-'))
+    return this.dir
   }
 
   /** Until nothing can be claimed, and what was has ended or parked. */
@@ -243,5 +282,7 @@ export class MemoryStage implements Stage {
     await this.store.wakeDue(limits.wakeBatchMax)
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    if (this.dir !== null) rmSync(this.dir, { recursive: true, force: true })
+  }
 }

@@ -21,11 +21,10 @@ import type { RiskPolicy } from './model/risk.ts'
 import { hidePassword } from './model/url.ts'
 import { compareVersions } from './model/version.ts'
 import type { CounterfoilServer, ServerOptions } from './server/server.ts'
-import { openMemory } from './store/memory/index.ts'
 import { checkRetention } from './store/retention.ts'
 import type { Retention, Store } from './store/store.ts'
 import { assertedDeath } from './worker/asserted.ts'
-import { declareDead } from './worker/liveness.ts'
+import { declareDead, type Liveness, sockets } from './worker/liveness.ts'
 import { machineOf } from './worker/machine.ts'
 import { checkScopeIds, type ScopeIds } from './worker/scope-run.ts'
 import { Scopes } from './worker/scopes.ts'
@@ -100,7 +99,10 @@ export async function openStore(options: OpenOptions, clock: Clock): Promise<Sto
   const key = options.key ?? process.env['COUNTERFOIL_KEY']
   const keyed = key === undefined ? {} : { key }
   const warn = warning(options)
-  if (url === 'memory:') return telling(openMemory({ clock }), warn)
+  if (url === 'memory:') {
+    const { openMemory } = await import('./store/memory/index.ts')
+    return telling(openMemory({ clock }), warn)
+  }
   if (typeof url === 'string' && url.startsWith('sqlite:') && url.length > 'sqlite:'.length) {
     const { openSqlite } = await import('./store/sqlite/index.ts')
     const path = url.slice('sqlite:'.length)
@@ -148,11 +150,12 @@ export function blobDirOf(url: string, given?: string): string | null {
   return url.startsWith('sqlite:') ? `${url.slice('sqlite:'.length)}.blobs` : null
 }
 
-function compose(
+export function compose(
   store: Store,
   clock: Clock,
   graphs: ReadonlyMap<string, Graph>,
   options: OpenOptions,
+  liveness: Liveness = sockets,
 ): Counterfoil {
   const warn = warning(options)
   const namespace = options.namespace ?? 'default'
@@ -163,7 +166,7 @@ function compose(
   const engine = createEngine(store, clock, graphs, options, warn)
   const checkWorkers = () => declareDead(store, { workerId: null, ...machineOf(store) })
   const client = { store, clock, namespace, graphs, checkWorkers }
-  const scopes = new Scopes(engine, onError)
+  const scopes = new Scopes(engine, onError, liveness)
   return {
     store,
     inbox: new Inbox(client),

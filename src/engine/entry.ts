@@ -31,7 +31,7 @@ export interface Entry {
   readonly key: string
   record: CallRecord
   readonly verifies: boolean
-  /** Attempts whose outcome nobody knows and no person has ruled out. */
+  /** Attempts whose outcome nobody knows and no person has ruled out; not counted if settled. */
   unknownAttempts: number
   settled: Settled | null
   /** The decision that settled it; the row follows when the call is matched. */
@@ -95,7 +95,7 @@ class Opener implements Opening {
   abandoned: Decision | null = null
   seq = 0
   readonly signals: SignalPool
-  private readonly attempts = new Map<string, Sealed<Attempt>[]>()
+  private attempts: Map<string, Sealed<Attempt>[]> | null = null
   private readonly clock: Clock
   private readonly loaded: Loaded
 
@@ -108,23 +108,19 @@ class Opener implements Opening {
       if (row.seq !== null && row.seq > this.seq) this.seq = row.seq
     }
     for (const { tool, inputHash } of loaded.unresolved) this.unresolved.add(`${tool}/${inputHash}`)
-    for (const attempt of loaded.attempts) {
-      const key = callKeyOfAttempt(attempt.attemptId)
-      this.attempts.set(key, [...(this.attempts.get(key) ?? []), attempt])
-    }
   }
 
   addRecord(row: Sealed<CallRecord>): void {
-    const { verifies, ...record } = row
-    const key = keyOf(record)
-    const known = (this.attempts.get(key) ?? []).filter((attempt) => !this.isUnknown(attempt))
+    const { verifies } = row
+    const key = keyOf(row)
+    const settled = verifies ? settledBy(row) : null
     this.entries.set(key, {
       key,
-      record,
+      // What is settled is never written again: no copy without what is not the record's.
+      record: settled ? row : plain(row),
       verifies,
-      // By the record, which is signed: an attempt whose row is gone is not one that never was.
-      unknownAttempts: Math.max(0, record.attempt - known.length),
-      settled: verifies ? settledBy(record) : null,
+      unknownAttempts: settled ? 0 : this.unknownAttempts(key, row),
+      settled,
       ruling: null,
       grant: null,
       matched: false,
@@ -132,6 +128,26 @@ class Opener implements Opening {
       retired: false,
       retried: false,
     })
+  }
+
+  /** By the record, which is signed: an attempt whose row is gone is not one that never was. */
+  private unknownAttempts(key: string, record: CallRecord): number {
+    const known = this.attemptsOf(key).filter((attempt) => !this.isUnknown(attempt))
+    return Math.max(0, record.attempt - known.length)
+  }
+
+  /** Put together when first asked for: calls that are settled have no use for theirs. */
+  private attemptsOf(key: string): readonly Sealed<Attempt>[] {
+    if (this.attempts === null) {
+      this.attempts = new Map()
+      for (const attempt of this.loaded.attempts) {
+        const own = callKeyOfAttempt(attempt.attemptId)
+        const known = this.attempts.get(own)
+        if (known) known.push(attempt)
+        else this.attempts.set(own, [attempt])
+      }
+    }
+    return this.attempts.get(key) ?? []
   }
 
   /** What a former holder reported after it had lost the run, or after the call's timeout. */
@@ -193,7 +209,7 @@ class Opener implements Opening {
    * decided. A settled row is never rewritten, so a new send has a record of its own.
    */
   private ruleFailed(entry: Entry | undefined, decision: Decision): void {
-    const attempts = (entry && this.attempts.get(entry.key)) ?? []
+    const attempts = entry ? this.attemptsOf(entry.key) : []
     const landed = attempts.some((attempt) => attempt.outcome === 'landed')
     // "Landed" voids a grant not yet used (I11): it stays failed, and a person is told when it is.
     if (decision.outcome === 'send' && decision.usedBy === null && landed) return
@@ -219,7 +235,7 @@ class Opener implements Opening {
     }
     if (decision.outcome === 'did_not_happen') {
       const used = decision.usedBy === null ? null : attemptNumber(decision.usedBy)
-      const attempts = this.attempts.get(entry.key) ?? []
+      const attempts = this.attemptsOf(entry.key)
       const left = used === null ? 0 : entry.record.attempt - used + 1
       const known = attempts.filter((a) => used !== null && a.attempt >= used && !this.isUnknown(a))
       entry.unknownAttempts = Math.max(0, left - known.length)
@@ -307,6 +323,10 @@ class Opener implements Opening {
     entry.record = { ...entry.record, ...change, settledAt: this.clock.now() }
     this.changes.records.push(entry.record)
   }
+}
+
+function plain({ verifies: _, ...record }: Sealed<CallRecord>): CallRecord {
+  return record
 }
 
 function isCertain(outcome: Evidence['outcome']): boolean {

@@ -94,7 +94,7 @@ export class Walk {
   top: Frame | undefined
   readonly #root: string
   readonly #open: Frame[] = []
-  readonly #deep = new Set<object>()
+  #deep: Set<object> | undefined
 
   constructor(root = '$') {
     this.#root = root
@@ -108,7 +108,10 @@ export class Walk {
     const symbol = Object.getOwnPropertySymbols(holder)[0]
     if (symbol !== undefined) this.#refuse(offences.symbolKey, `[${String(symbol)}]`)
     if (hasToJson(holder)) this.#refuse(offences.toJson)
-    if (this.#open.length >= scanDepth) this.#deep.add(holder)
+    if (this.#open.length >= scanDepth) {
+      this.#deep ??= new Set()
+      this.#deep.add(holder)
+    }
     const keys = Object.keys(holder)
     if (!Array.isArray(holder)) return this.#push(holder, sorted(keys), keys.length)
     const extra = arrayExtra(keys, holder.length)
@@ -124,7 +127,7 @@ export class Walk {
 
   leave(frame: Frame): Frame | undefined {
     this.#open.pop()
-    if (this.#open.length >= scanDepth) this.#deep.delete(frame.holder)
+    if (this.#open.length >= scanDepth) this.#deep?.delete(frame.holder)
     this.top = this.#open.at(-1)
     return this.top
   }
@@ -167,7 +170,7 @@ export class Walk {
   #depthOf(holder: object): number {
     const scanned = Math.min(this.#open.length, scanDepth)
     for (let i = 0; i < scanned; i++) if (this.#open[i]?.holder === holder) return i
-    return this.#deep.has(holder) ? this.#open.findIndex((frame) => frame.holder === holder) : -1
+    return this.#deep?.has(holder) ? this.#open.findIndex((frame) => frame.holder === holder) : -1
   }
 
   #path(depth: number): string {

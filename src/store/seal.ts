@@ -126,7 +126,7 @@ function sign(key: Key, text: string): string {
   const first = space > inner.length ? Buffer.alloc(space) : inner
   if (first !== inner) inner.copy(first, 0, 0, blockBytes)
   const end = blockBytes + first.write(text, blockBytes, 'utf8')
-  hash('sha256', first.subarray(0, end), 'buffer').copy(outer, blockBytes)
+  outer.write(hash('sha256', first.subarray(0, end), 'binary'), blockBytes, 'binary')
   return hash('sha256', outer, 'base64url')
 }
 

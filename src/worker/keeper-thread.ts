@@ -30,4 +30,4 @@ const renewing = new Renewing({
 port?.once('message', () => {
   void renewing.stop().finally(() => port.close())
 })
-renewing.start()
+renewing.begin()

@@ -35,6 +35,16 @@ export class Renewing {
     this.options = options
   }
 
+  /**
+   * The lease was just given: its first renewal is due as long after that as any other. Until then
+   * nothing is opened, because a worker that begins has runs to take over, and little time.
+   */
+  begin(): void {
+    const { clock, lease, leaseMs } = this.options
+    const now = clock.mono()
+    this.next(now + lease.leftMs(now) - (leaseMs * 2) / 3)
+  }
+
   start(): void {
     const { clock, leaseMs } = this.options
     const from = clock.mono()

@@ -33,7 +33,7 @@ export interface Done {
 
 /** Statements that commit something by themselves, and the end of a longer transaction. */
 export const isCommit = (text: string) =>
-  /\.(commit_one|commit_batch|start_run)\(/.test(text) || text === 'commit'
+  /\.(commit_one|commit_batch|start_runs?)\(/.test(text) || text === 'commit'
 export const isClaim = (text: string) => /\.claim_runs\(/.test(text)
 export const isWake = (text: string) => /\.wake_due\(/.test(text)
 

@@ -73,9 +73,10 @@ export function injections(site: Site): { killed: boolean; errors: number; last:
   const path = logOf(site)
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []
   const calls = lines.filter((text) => line.test(text))
+  const injected = lines.filter((text) => text.includes('(INJECTED)'))
   return {
     killed: lines.some((text) => text.includes('+++ killed by SIGKILL +++')),
-    errors: lines.filter((text) => text.includes('(INJECTED)')).length,
-    last: (calls.at(-1) ?? '').replaceAll(site.dir, '').slice(0, 120),
+    errors: injected.length,
+    last: (injected.at(-1) ?? calls.at(-1) ?? '').replaceAll(site.dir, '').slice(0, 120),
   }
 }

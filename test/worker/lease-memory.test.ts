@@ -104,6 +104,32 @@ test('D2 the thread renews three times within a lease', async () => {
   expect(seen.asked).toHaveLength(10)
 })
 
+test('D2 the thread first renews a third into the lease that it was given', async () => {
+  const { work, advance, seen, hold } = renewing([])
+  const held = hold()
+  await advance(100)
+  work.begin()
+  await advance(leaseMs / 3 - 150)
+  expect(seen).toMatchObject({ opened: 0, asked: [] })
+  await advance(100)
+  expect(seen.asked).toHaveLength(1)
+  await advance(leaseMs * 2)
+  expect(seen.asked).toHaveLength(7)
+  expect(held.holds()).toBe(true)
+  await work.stop()
+})
+
+test('D2 the thread renews at once if the lease it was given is nearly over', async () => {
+  const { work, advance, seen, hold } = renewing([])
+  const held = hold()
+  await advance(leaseMs / 2)
+  work.begin()
+  await advance(50)
+  expect(seen.asked).toHaveLength(1)
+  expect(held.holds()).toBe(true)
+  await work.stop()
+})
+
 test('D2 an error is told and tried again on a new connection, before the lease ends', async () => {
   const fails = () => Promise.reject(new Error('connection reset'))
   const { work, advance, seen, told, hold } = renewing([fails, fails])

@@ -21,15 +21,52 @@ import type {
   Parent,
 } from '../store.ts'
 import type { Connection, Query } from './connection.ts'
+import { isRefused } from './errors.ts'
+import { Gather } from './gather.ts'
 import { decodeLoaded, selectRun } from './read.ts'
 import * as tables from './tables.ts'
 import { addRows, changeColumns, listLiteral, newColumns, noRows, rowArguments } from './write.ts'
 
-export async function start(c: Connection, made: NewRun): Promise<{ created: boolean; run: Run }> {
-  const old = await c.ask<tables.Columns | null>('start_run', [JSON.stringify(newColumns(made))])
-  return old === null
-    ? { created: true, run: made.run }
-    : { created: false, run: tables.runs.decode(old) }
+interface Started {
+  readonly created: boolean
+  readonly run: Run
+}
+
+/** Those of one statement: what is larger takes its time alone, and keeps nobody waiting. */
+const startCharsMax = 1_000_000
+
+/** Runs that are started together are one transaction. */
+export function starter(c: Connection): (made: NewRun) => Promise<Started> {
+  const gather = new Gather<{ run: Run; text: string }, Started>(c.clock, {
+    countMax: 50,
+    weigh: ({ text }) => text.length,
+    weightMax: startCharsMax,
+    send: async (made) => {
+      const found = await sendStarts(
+        c,
+        made.map(({ text }) => text),
+      )
+      return made.map(({ run }, i) => {
+        const old = found[i] ?? null
+        if (old === null) return { created: true, run }
+        return { created: false, run: tables.runs.decode(old) }
+      })
+    },
+    // The server has refused, so that nothing was written. Of what nobody has heard, one may have
+    // been started: asked again it would be answered as somebody else's.
+    mayRepeat: isRefused,
+  })
+  // Written out before it meets others: what cannot be is nobody else's trouble.
+  return async (made) => gather.ask({ run: made.run, text: JSON.stringify(newColumns(made)) })
+}
+
+/** The rows that have the ids already, or null. */
+async function sendStarts(
+  c: Connection,
+  texts: readonly string[],
+): Promise<(tables.Columns | null)[]> {
+  if (texts.length === 1) return [await c.ask('start_run', [...texts])]
+  return c.ask('start_runs', [`[${texts.join()}]`])
 }
 
 type Answer = CommitResult | 'other_parent'

@@ -131,3 +131,8 @@ export function sqlState(error: unknown): string | null {
 export function keepsConnection(error: unknown): boolean {
   return sqlState(error) !== null && (error as { severity?: string }).severity === 'ERROR'
 }
+
+/** Whether the server has said no: its transaction is taken back, for certain. */
+export function isRefused(error: unknown): boolean {
+  return keepsConnection(error instanceof CounterfoilError ? error.cause : error)
+}

@@ -1,6 +1,6 @@
 // The Postgres store, for fleets: many processes on many machines, one server that all share.
 import type { Renewal, Store } from '../store.ts'
-import { amend, commit, start } from './commit.ts'
+import { amend, commit, starter } from './commit.ts'
 import type { Connection } from './connection.ts'
 import { documents } from './documents.ts'
 import { loadDriver, type Settings } from './driver.ts'
@@ -10,7 +10,7 @@ import * as list from './list.ts'
 import { Listener } from './listen.ts'
 import * as lookup from './lookup.ts'
 import { openConnection, type PostgresOptions } from './open.ts'
-import { load, RunReader, selectChain } from './read.ts'
+import { load, runLoader, runReader, selectChain } from './read.ts'
 import { recent } from './recent.ts'
 import * as sweep from './sweep.ts'
 import { threads } from './threads.ts'
@@ -89,13 +89,15 @@ function writes(
   c: Connection,
   changed: () => void,
 ): Pick<Store, 'start' | 'load' | 'commit' | 'amend'> {
+  const starts = starter(c)
+  const loads = runLoader(c)
   return {
     start: async (made) => {
-      const result = await start(c, made)
+      const result = await starts(made)
       if (result.created) changed()
       return result
     },
-    load: (ref, at) => load(c, ref, at),
+    load: (ref, at) => (at === undefined ? loads.ask(ref) : load(c, ref, at)),
     commit: async (batch) => {
       const results = await commit(c, batch)
       if (batch.some(({ changes }) => changes.run?.state ?? changes.children)) changed()
@@ -189,9 +191,9 @@ type Lists =
   | 'loadCheckpoints'
 
 function lists(c: Connection): Pick<Store, Lists> {
-  const reader = new RunReader(c)
+  const reader = runReader(c)
   return {
-    getRun: (ref) => reader.get(ref),
+    getRun: (ref) => reader.ask(ref),
     getItem: (namespace, itemId) => list.getItem(c, namespace, itemId),
     listRuns: (filter) => list.listRuns(c, filter),
     listItems: (filter) => list.listItems(c, filter),

@@ -10,6 +10,7 @@ import {
 } from '../seal.ts'
 import type { LoadAt, Loaded, Sealed } from '../store.ts'
 import type { Connection } from './connection.ts'
+import { Gather } from './gather.ts'
 import type { Columns, Table } from './tables.ts'
 import * as tables from './tables.ts'
 import { clean } from './text.ts'
@@ -21,50 +22,34 @@ export async function selectRun(c: Connection, ref: RunRef): Promise<Run | null>
   return row === undefined ? null : tables.runs.decode(row)
 }
 
-interface Asked {
-  readonly ref: RunRef
-  readonly answer: (run: Run | null) => void
-  readonly fail: (error: unknown) => void
+/** Every handle looks at its run when something has changed: those of a turn are one statement. */
+export function runReader(c: Connection): Gather<RunRef, Run | null> {
+  return new Gather(c.clock, {
+    countMax: 1_000,
+    send: async (refs) => {
+      const [first, ...others] = refs
+      if (first && others.length === 0) return [await selectRun(c, first)]
+      const runs = await selectRuns(c, refs)
+      return refs.map((ref) => runs.get(keyOf(ref)) ?? null)
+    },
+    mayRepeat: () => false,
+  })
 }
 
-/** Every handle looks at its run when something has changed: those of a turn are one statement. */
-export class RunReader {
-  private readonly c: Connection
-  private asked: Asked[] = []
+async function selectRuns(
+  c: Connection,
+  refs: readonly RunRef[],
+): Promise<ReadonlyMap<string, Run>> {
+  const text = `select ${tables.runs.columns} from ${c.schema}.runs
+    join (select distinct * from unnest($1::text[], $2::text[]) u (namespace, run_id)) k
+    using (namespace, run_id)`
+  const runs = (await c.query(text, idsOf(refs))).map(tables.runs.decode)
+  return new Map(runs.map((run) => [keyOf(run), run]))
+}
 
-  constructor(c: Connection) {
-    this.c = c
-  }
-
-  get(ref: RunRef): Promise<Run | null> {
-    return new Promise((answer, fail) => {
-      if (this.asked.length === 0) this.c.clock.turn(() => void this.look())
-      this.asked.push({ ref, answer, fail })
-    })
-  }
-
-  private async look(): Promise<void> {
-    const { asked } = this
-    this.asked = []
-    try {
-      const [first, ...others] = asked
-      if (first && others.length === 0) return first.answer(await selectRun(this.c, first.ref))
-      const runs = await this.select(asked)
-      for (const { ref, answer } of asked) answer(runs.get(keyOf(ref)) ?? null)
-    } catch (error) {
-      for (const { fail } of asked) fail(error)
-    }
-  }
-
-  private async select(asked: readonly Asked[]): Promise<ReadonlyMap<string, Run>> {
-    const text = `select ${tables.runs.columns} from ${this.c.schema}.runs
-      join (select distinct * from unnest($1::text[], $2::text[]) u (namespace, run_id)) k
-      using (namespace, run_id)`
-    const namespaces = asked.map(({ ref }) => clean(ref.namespace))
-    const ids = asked.map(({ ref }) => clean(ref.runId))
-    const runs = (await this.c.query(text, [namespaces, ids])).map(tables.runs.decode)
-    return new Map(runs.map((run) => [keyOf(run), run]))
-  }
+/** As two lists. */
+function idsOf(refs: readonly RunRef[]): [namespaces: string[], runIds: string[]] {
+  return [refs.map((ref) => clean(ref.namespace)), refs.map((ref) => clean(ref.runId))]
 }
 
 function keyOf({ namespace, runId }: RunRef): string {
@@ -81,8 +66,9 @@ export async function decodeSealed<T extends object>(
   await c.keys.meet(rows)
   const { sealer } = c.keys
   return rows.map((columns) => {
-    const row = table.decode(columns)
-    return { ...row, verifies: sealer.verifies(columns['mac'] as string, text(row)) }
+    const row = table.decodeSealed(columns)
+    row.verifies = sealer.verifies(columns['mac'] as string, text(row))
+    return row
   })
 }
 
@@ -94,9 +80,10 @@ export async function decodeAttempts(
   await c.keys.meet(rows)
   const { sealer } = c.keys
   return rows.map((columns) => {
-    const row = tables.attempts.decode(columns)
+    const row = tables.attempts.decodeSealed(columns)
     const mac = columns['mac'] as string | null
-    return { ...row, verifies: !isSigned(row) || sealer.verifies(mac, attemptText(row)) }
+    row.verifies = !isSigned(row) || sealer.verifies(mac, attemptText(row))
+    return row
   })
 }
 
@@ -115,6 +102,23 @@ export async function load(c: Connection, ref: RunRef, at?: LoadAt): Promise<Loa
   const { nodeId = null, checkpointId = null } = at?.scope ?? {}
   const place = [at?.visit ?? null, nodeId, checkpointId]
   return decodeLoaded(c, await c.ask('load_run', [ref.namespace, ref.runId, ...place]))
+}
+
+/** Runs that were claimed together are loaded together, each by a row of its own. */
+export function runLoader(c: Connection): Gather<RunRef, Loaded | null> {
+  const text = `select ${c.schema}.load_run(u.namespace, u.run_id, null, null, null) as loaded
+    from unnest($1::text[], $2::text[]) with ordinality u (namespace, run_id, nth) order by nth`
+  return new Gather(c.clock, {
+    countMax: 25,
+    send: async (refs) => {
+      const [first, ...others] = refs
+      if (first && others.length === 0) return [await load(c, first)]
+      const rows = await c.query(text, idsOf(refs))
+      return Promise.all(rows.map((row) => decodeLoaded(c, row['loaded'])))
+    },
+    // A damaged row, or more than can be answered in time: the others are loaded all the same.
+    mayRepeat: () => true,
+  })
 }
 
 /** The server's answer: a list for each kind of row, null for none. */

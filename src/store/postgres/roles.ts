@@ -13,10 +13,10 @@ const readerFunctions = [
   ...['load_run', 'chain_of_visit', 'now_ms', 'incarnation', 'as_jsonb', 'idle_threads'],
 ]
 const workerFunctions = [
-  ...['start_run', 'commit_one', 'commit_batch', 'amend_load', 'amend_write', 'add_graph'],
-  ...['add_key_check', 'register_worker', 'renew_worker', 'stop_worker', 'declare_dead'],
-  ...['claim_runs', 'wake_due', 'retain', 'take_share', 'put_share', 'put_document'],
-  ...['delete_document', 'take_notices', 'end_notice', 'retain_documents'],
+  ...['start_run', 'start_runs', 'commit_one', 'commit_batch', 'amend_load', 'amend_write'],
+  ...['add_graph', 'add_key_check', 'register_worker', 'renew_worker', 'stop_worker'],
+  ...['declare_dead', 'claim_runs', 'wake_due', 'retain', 'take_share', 'put_share'],
+  ...['put_document', 'delete_document', 'take_notices', 'end_notice', 'retain_documents'],
   ...['put_step', 'put_thread_writes', 'prune_steps', 'drop_thread'],
 ]
 

@@ -13,6 +13,7 @@ import type {
   Run,
   Signal,
 } from '../../model/records.ts'
+import { blankRow, blankSealed, type Unchecked } from '../row.ts'
 import type { Document, ThreadStep, ThreadWrite } from '../store.ts'
 import { clean } from './text.ts'
 
@@ -27,6 +28,7 @@ export interface Table<T> {
   tidy(row: T): T
   encode(row: T): Columns
   decode(columns: Columns): T
+  decodeSealed(columns: Columns): Unchecked<T>
 }
 
 interface Column {
@@ -45,6 +47,15 @@ function table<T extends object>(
     const column: Column = typeof field === 'string' ? { column: field, json: false } : field
     return { key, ...column }
   })
+  const keys = columns.map(({ key }) => key)
+  const [blank, sealed] = [blankRow(keys), blankSealed(keys)]
+  const fill = (row: Record<string, unknown>, from: Columns) => {
+    for (const { key, column, json } of columns) {
+      const value = from[column]
+      row[key] = json && value !== null ? readable(value as string) : value
+    }
+    return row
+  }
   return {
     name,
     columns: columns.map(({ column }) => column).join(', '),
@@ -66,14 +77,8 @@ function table<T extends object>(
       }
       return encoded
     },
-    decode: (from) => {
-      const row: Record<string, unknown> = {}
-      for (const { key, column, json } of columns) {
-        const value = from[column]
-        row[key] = json && value !== null ? readable(value as string) : value
-      }
-      return row as T
-    },
+    decode: (from) => fill({ ...blank }, from) as T,
+    decodeSealed: (from) => fill({ ...sealed }, from) as Unchecked<T>,
   }
 }
 

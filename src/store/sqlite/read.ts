@@ -49,18 +49,19 @@ export function decodeSealed<T extends object>(
   rows: readonly unknown[][],
 ): Sealed<T>[] {
   return rows.map((values) => {
-    const row = table.decode(values)
-    const mac = values[table.columnList.length] as string
-    return { ...row, verifies: c.sealer.verifies(mac, text(row)) }
+    const row = table.decodeSealed(values)
+    row.verifies = c.sealer.verifies(values[table.columnList.length] as string, text(row))
+    return row
   })
 }
 
 /** An attempt that has neither an end nor a token claims nothing: there is nothing to forge. */
 export function decodeAttempts(c: Connection, rows: readonly unknown[][]): Sealed<Attempt>[] {
   return rows.map((values) => {
-    const row = tables.attempts.decode(values)
+    const row = tables.attempts.decodeSealed(values)
     const mac = values[tables.attempts.columnList.length] as string
-    return { ...row, verifies: !isSigned(row) || c.sealer.verifies(mac, attemptText(row)) }
+    row.verifies = !isSigned(row) || c.sealer.verifies(mac, attemptText(row))
+    return row
   })
 }
 

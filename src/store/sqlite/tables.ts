@@ -13,6 +13,7 @@ import type {
   Run,
   Signal,
 } from '../../model/records.ts'
+import { blankRow, blankSealed, type Unchecked } from '../row.ts'
 import type { Document, ThreadStep, ThreadWrite } from '../store.ts'
 
 export type SqlValue = string | number | null
@@ -29,6 +30,7 @@ export interface Table<T> {
   readonly columnList: readonly string[]
   encode(row: T): SqlValue[]
   decode(values: readonly unknown[]): T
+  decodeSealed(values: readonly unknown[]): Unchecked<T>
 }
 
 const flag = (column: string): Column => ({ column, as: 'flag' })
@@ -44,18 +46,20 @@ function table<T extends object>(
     return typeof field === 'string' ? { column: field, as: 'plain' } : field
   })
   const columnList = columns.map((c) => c.column)
+  const [blank, sealed] = [blankRow(keys), blankSealed(keys)]
+  const fill = (row: Record<string, unknown>, values: readonly unknown[]) => {
+    for (let i = 0; i < columns.length; i++) {
+      row[keys[i] as string] = decodeValue(columns[i]?.as, values[i])
+    }
+    return row
+  }
   return {
     name,
     columns: columnList.join(', '),
     columnList,
     encode: (row) => columns.map((c, i) => encodeValue(c.as, row[keys[i] as keyof T])),
-    decode: (values) => {
-      const row: Record<string, unknown> = {}
-      for (let i = 0; i < columns.length; i++) {
-        row[keys[i] as string] = decodeValue(columns[i]?.as, values[i])
-      }
-      return row as T
-    },
+    decode: (values) => fill({ ...blank }, values) as T,
+    decodeSealed: (values) => fill({ ...sealed }, values) as Unchecked<T>,
   }
 }
 

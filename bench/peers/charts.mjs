@@ -81,6 +81,7 @@ ${rows.join('\n')}
 }
 
 const count = (/** @type {number} */ n) => Math.round(n).toLocaleString('en-GB')
+const short = (/** @type {number} */ n) => (n < 100 ? String(round(n, 1)) : count(n))
 
 /**
  * Those that were measured, the best first.
@@ -106,11 +107,12 @@ export function chartsOf(results) {
   const { sizes } = results
   const steps = Math.max(...sizes.growth)
   const payload = payloadOf(steps)
+  const before = (/** @type {number} */ steps) => `${count(steps * (sizes.rounds - 1))} others`
   const lost = '¹ not on disk when the next begins.'
   const charts = [
     {
       name: 'bench-steps',
-      title: `One of ${count(sizes.steps)} steps in a row, milliseconds`,
+      title: `One of ${count(sizes.steps)} steps in a row, after ${before(sizes.steps)}, milliseconds`,
       desc: `Shorter is better. The red line is one raw commit of that store in the same minutes; ${lost}`,
       log: false,
       bars: barsOf(
@@ -126,7 +128,7 @@ export function chartsOf(results) {
     },
     {
       name: 'bench-concurrent',
-      title: `Steps a second, ${sizes.runs} runs of ${sizes.each} at once`,
+      title: `Steps a second, ${sizes.runs} runs of ${sizes.each} at once, after ${before(sizes.runs * sizes.each)}`,
       desc: `Longer is better; ${lost}`,
       log: false,
       bars: barsOf(
@@ -145,7 +147,7 @@ export function chartsOf(results) {
         ({ C }) =>
           C?.[steps]?.bytes && {
             value: C[steps].bytes,
-            shown: `${round(C[steps].bytes / 1e6, 1)} MB, ${round(C[steps].bytes / payload, 1)} ×`,
+            shown: `${short(C[steps].bytes / 1e6)} MB, ${short(C[steps].bytes / payload)} ×`,
             line: payload,
           },
         1,

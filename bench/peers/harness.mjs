@@ -46,7 +46,8 @@ import { now } from './numbers.mjs'
  * @typedef {object} Done
  * @property {number} startedAt
  * @property {number} doneAt
- * @property {number[]} begun
+ * @property {number[]} begun When each step of the last round began.
+ * @property {number[]} [cold] The same for the first, if there were more.
  * @property {any} [told]
  * @property {object} [facts]
  */

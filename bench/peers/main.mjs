@@ -1,7 +1,7 @@
 // `npm run bench:peers`: Counterfoil beside others, in one run on one disk.
 //   --only dbos,counterfoil-sqlite   some systems
 //   --tests A,E                      some tests
-//   --steps 1000 --runs 50 --each 20 --growth 100,400,1600 --blocks 3 --crashes 5 --probes 300
+//   --steps 1000 --runs 50 --each 20 --growth 100,400,1600 --blocks 3 --rounds 5 --crashes 5 --probes 300
 //   --no-leases                      no waiting for leases in test D
 //   --data folder                    where all stores lie; a folder of its own is made in it
 //   --out file                       results as JSON; the table and the pictures are made from it
@@ -31,6 +31,7 @@ const { values } = parseArgs({
     each: { type: 'string', default: '20' },
     growth: { type: 'string', default: '100,400,1600' },
     blocks: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '5' },
     crashes: { type: 'string', default: '5' },
     probes: { type: 'string', default: '300' },
     leases: { type: 'boolean', default: true },
@@ -47,10 +48,26 @@ const sizes = {
   each: Number(values.each),
   growth: values.growth.split(',').map(Number),
   blocks: Number(values.blocks),
+  rounds: Number(values.rounds),
   crashes: Number(values.crashes),
   probes: Number(values.probes),
   leases: values.leases,
 }
+
+/** A misspelt word would else end, after minutes, in results without a figure over those of before. */
+function refuse(/** @type {string} */ why) {
+  console.error(why)
+  process.exit(2)
+}
+
+const numbers = Object.entries({ ...sizes, leases: 1 }).flatMap(([name, value]) =>
+  [value].flat().map((/** @type {number} */ each) => ({ name, each })),
+)
+const odd = numbers.find(({ each }) => !Number.isInteger(each) || each < 1)
+if (odd) refuse(`--${odd.name} takes whole numbers of at least 1`)
+const asked = values.tests.split(',')
+const unknown = asked.find((each) => !names.some((name) => name === each))
+if (unknown !== undefined) refuse(`there is no test ${unknown}; there are: ${names.join(', ')}`)
 
 const say = (/** @type {unknown[]} */ ...words) =>
   console.log(new Date().toISOString().slice(11, 19), ...words)
@@ -72,11 +89,15 @@ async function chosen() {
       else if (execPath !== null) found.push({ ...system, name, file, execPath })
     }
   }
+  const known = [...found.map(({ name }) => name), ...Object.keys(skipped)]
+  const strange = only?.find((name) => !known.includes(name))
+  if (strange !== undefined) refuse(`there is no system ${strange}`)
   return { found, skipped }
 }
 
 async function main() {
   install()
+  const { found, skipped } = await chosen()
   const ours = copyOfOurs()
   process.env['COUNTERFOIL_DIST'] = ours.url
   const dir = mkdtempSync(join(realpathSync(resolve(values.data)), 'counterfoil-peers-'))
@@ -84,7 +105,6 @@ async function main() {
   // The server's data lies there too: one disk for all.
   process.env['TMPDIR'] = dir
   if (isMemory(dir)) say('This folder is memory, not a disk: no figure below is worth anything.')
-  const { found, skipped } = await chosen()
   const postgres = await startPostgres()
   const clean = async () => {
     await postgres.stop()
@@ -116,7 +136,6 @@ async function main() {
     writeFileSync(`${values.out}.tmp`, `${JSON.stringify(results, null, 1)}\n`)
     renameSync(`${values.out}.tmp`, values.out)
   }
-  const asked = values.tests.split(',')
   try {
     for (const system of found) {
       const { name, about, floor, durable, packages, leaseSeconds } = system

@@ -29,9 +29,15 @@ const failed = (test) => (test?.error ? 'error' : (test?.skipped ?? '–'))
 function timesOf({ A, B, D, floor }) {
   return [
     ...(A?.msPerStep
-      ? [`${round(A.msPerStep)} ms`, `${round(A.msPerStep / A.floor[floor], 1)} ×`]
-      : [failed(A), '']),
-    B?.stepsPerSecond ? `${count(B.stepsPerSecond)}/s` : failed(B),
+      ? [
+          `${round((A.cold ?? A).msPerStep)} ms`,
+          `${round(A.msPerStep)} ms`,
+          `${round(A.msPerStep / A.floor[floor], 1)} ×`,
+        ]
+      : [failed(A), '', '']),
+    ...(B?.stepsPerSecond
+      ? [`${count((B.cold ?? B).stepsPerSecond)}/s`, `${count(B.stepsPerSecond)}/s`]
+      : [failed(B), '']),
     D?.resumeMs
       ? `${count(D.resumeMs)} ms${D.stepsRunAgain > 0 ? `, ${D.stepsRunAgain} steps again` : ''}`
       : failed(D),
@@ -65,9 +71,11 @@ function systemsOf(results) {
   const { sizes } = results
   const head = [
     'system',
-    `A: one of ${count(sizes.steps)} steps`,
+    `A: one of ${count(sizes.steps)} steps, new process`,
+    `A: after ${count(sizes.steps * (sizes.rounds - 1))} more`,
     'to the raw commit',
-    `B: ${sizes.runs} × ${sizes.each}`,
+    `B: ${sizes.runs} × ${sizes.each}, new process`,
+    `B: after ${count(sizes.runs * sizes.each * (sizes.rounds - 1))} more`,
     `D: resume after ${count(sizes.steps)}`,
     `C: on disk after ${count(steps)}, to payload`,
     'C: last tenth to first',
@@ -114,7 +122,7 @@ function floorsOf({ floors, postgres, machine, load, ranAt, sizes }) {
     `Postgres ${Object.entries(postgres)
       .map(([name, value]) => (name === 'server_version' ? value : `${name} ${value}`))
       .join(', ')}.`,
-    `A and B: the median of ${sizes.blocks}. Load ${loads.join(' before, ')} after${busy ? ': the machine was busy, so times say little and ratios not much more' : ''}.`,
+    `A and B: the median of ${sizes.blocks} processes, ${sizes.rounds} rounds each, of which the first and the last are counted. Load ${loads.join(' before, ')} after${busy ? ': the machine was busy, so times say little and ratios not much more' : ''}.`,
     `Raw commits, before / after: 4 KiB and fdatasync ${us('fdatasync')}; SQLite ${us('sqlite')}; Postgres ${us('postgres')}, over 50 connections ${us('postgres50')}.`,
   ].join('\n')
 }

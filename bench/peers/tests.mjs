@@ -14,8 +14,30 @@ import { mean, now, quantile, round } from './numbers.mjs'
  * @property {Awaited<ReturnType<typeof import('./floors.mjs').openFloors>>} floors
  * @property {Sizes} sizes
  */
-/** @typedef {{ steps: number, runs: number, each: number, growth: number[], blocks: number, crashes: number, probes: number, leases: boolean }} Sizes */
-/** @typedef {Pick<import('./workload.mjs').Job, 'workload' | 'steps' | 'ids'>} Work */
+/** @typedef {{ steps: number, runs: number, each: number, growth: number[], blocks: number, rounds: number, crashes: number, probes: number, leases: boolean }} Sizes */
+/** @typedef {Pick<import('./workload.mjs').Job, 'workload' | 'steps' | 'ids' | 'rounds'>} Work */
+
+/**
+ * @param {number[]} begun
+ * @param {Work} work
+ */
+function paceOf(begun, work) {
+  const wanted = work.steps * work.ids.length
+  if (begun.length !== wanted) throw new Error(`${begun.length} steps ran, not ${wanted}`)
+  const gaps = begun.slice(1).map((at, i) => at - (begun[i] ?? 0))
+  const tenth = Math.max(1, Math.floor(gaps.length / 10))
+  const spanMs = (begun.at(-1) ?? 0) - (begun[0] ?? 0)
+  const counted = begun.length - work.ids.length
+  return {
+    steps: begun.length,
+    msPerStep: round(spanMs / counted, 4),
+    p50: round(quantile(gaps, 0.5), 4),
+    p99: round(quantile(gaps, 0.99), 4),
+    stepsPerSecond: round((1_000 * counted) / spanMs, 1),
+    firstTenthMs: round(mean(gaps.slice(0, tenth)), 4),
+    lastTenthMs: round(mean(gaps.slice(-tenth)), 4),
+  }
+}
 
 /**
  * A fresh store with its schema, then the work, with sizes before and after.
@@ -39,24 +61,15 @@ function measured(place, system, test, work) {
     const [logBytes = 0, syncs = 0, bytes = 0] = (await sizes()).map(
       (size, i) => size - (before[i] ?? 0),
     )
-    const { begun } = done
-    const wanted = work.steps * work.ids.length
-    if (begun.length !== wanted) throw new Error(`${begun.length} steps ran, not ${wanted}`)
-    const gaps = begun.slice(1).map((at, i) => at - (begun[i] ?? 0))
-    const tenth = Math.max(1, Math.floor(gaps.length / 10))
-    const spanMs = (begun.at(-1) ?? 0) - (begun[0] ?? 0)
-    const counted = begun.length - work.ids.length
+    const pace = paceOf(done.begun, work)
     return {
-      steps: begun.length,
-      msPerStep: round(spanMs / counted, 4),
-      p50: round(quantile(gaps, 0.5), 4),
-      p99: round(quantile(gaps, 0.99), 4),
-      stepsPerSecond: round((1_000 * counted) / spanMs, 1),
+      ...pace,
+      ...(done.cold ? { cold: paceOf(done.cold, work) } : {}),
       totalMs: round(done.doneAt - done.startedAt, 0),
-      firstTenthMs: round(mean(gaps.slice(0, tenth)), 4),
-      lastTenthMs: round(mean(gaps.slice(-tenth)), 4),
       bytes,
-      ...(store.logBytes ? { logBytes, syncsPerStep: round(syncs / begun.length, 2) } : {}),
+      ...(store.logBytes
+        ? { logBytes, syncsPerStep: round(syncs / pace.steps / (work.rounds ?? 1), 2) }
+        : {}),
       ...(done.facts ? { facts: done.facts } : {}),
     }
   })
@@ -80,18 +93,24 @@ async function repeated(place, system, test, work) {
   taken.sort((a, b) => a.msPerStep - b.msPerStep)
   const middle = taken[taken.length >> 1]
   if (middle === undefined) throw new Error('nothing was measured')
-  return { ...middle, rates: taken.map((each) => each.stepsPerSecond) }
+  const cold = taken
+    .flatMap((each) => each.cold ?? [])
+    .sort((a, b) => a.msPerStep - b.msPerStep)
+    .at(taken.length >> 1)
+  return { ...middle, ...(cold ? { cold } : {}), rates: taken.map((each) => each.stepsPerSecond) }
 }
 
 /** @type {(place: Place, system: Named) => Promise<object>} */
-const sequence = (place, system) =>
-  repeated(place, system, 'A', { workload: 'noop', steps: place.sizes.steps, ids: ['a'] })
+function sequence(place, system) {
+  const { steps, rounds } = place.sizes
+  return repeated(place, system, 'A', { workload: 'noop', steps, ids: ['a'], rounds })
+}
 
 /** @type {(place: Place, system: Named) => Promise<object>} */
 function concurrent(place, system) {
-  const { runs, each } = place.sizes
+  const { runs, each, rounds } = place.sizes
   const ids = Array.from({ length: runs }, (_, i) => `b${i}`)
-  return repeated(place, system, 'B', { workload: 'noop', steps: each, ids })
+  return repeated(place, system, 'B', { workload: 'noop', steps: each, ids, rounds })
 }
 
 /** @type {(place: Place, system: Named) => Promise<object>} */

@@ -25,6 +25,7 @@ import { now } from './numbers.mjs'
  * @property {'noop' | 'grow' | 'hang' | 'email'} workload
  * @property {number} steps
  * @property {string[]} ids One run for each.
+ * @property {number} [rounds] The same again so often, in the same process, with other runs.
  * @property {string} [flag] While this file exists, `hang` hangs and `email` dies; once.
  * @property {number} [at] The step in which it does.
  * @property {string} [outbox]

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 // .ci/run names a file here and takes its last line from it.
@@ -10,6 +11,8 @@ export default defineConfig({
     globalSetup: ['test/postgres/global-setup.ts'],
     testTimeout: 30_000,
     pool: 'forks',
+    // On two cores the default is one file at a time, though most of them wait for processes.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
   },
 })

@@ -1,12 +1,13 @@
 // The fault programme (docs/proof.md):
 //   npm run proof -- [--small | --full] [--only layer,…] [--seed N] [--resume FILE] [--jobs N]
-//                    [--cases N] [--out FOLDER]
+//                    [--cases N] [--match TEXT] [--out FOLDER]
 // Layers: syscalls, failpoints, kills, power, disk, postgres, late, sim, models, mutants, inputs.
 // Every case is written to a file, synced, before the next: a programme that was stopped or killed
 // goes on with --resume and that file. `--cases`: at most so many of each layer, spread over all.
+// `--match`: only cases whose names begin so, such as all of one load, or one that failed.
 // Exit 1 if anything happened twice, was lost, or a control held.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,25 +21,28 @@ const flag = /** @type {const} */ ({ type: 'boolean' })
  * @param {string} name
  * @param {string} value
  */
-function whole(name, value) {
-  if (!/^\d+$/.test(value)) throw new Error(`--${name} is a whole number`)
-  return Number(value)
+function whole(name, value, least = 1) {
+  if (/^\d+$/.test(value) && Number(value) >= least) return Number(value)
+  throw new Error(`--${name} is a whole number of at least ${least}`)
 }
 
 function read() {
   const options = {
     ...{ small: flag, full: flag, only: text, seed: text, resume: text, jobs: text },
-    ...{ cases: text, out: text },
+    ...{ cases: text, match: text, out: text },
   }
   const { values } = parseArgs({ options })
   if (values.small && values.full) throw new Error('--small or --full')
-  const seed = whole('seed', values.seed ?? String(Math.floor(Math.random() * 1e6)))
+  if (values.resume !== undefined && !existsSync(values.resume)) {
+    throw new Error(`--resume: there is no file ${values.resume}`)
+  }
+  const seed = whole('seed', values.seed ?? String(Math.floor(Math.random() * 1e6)), 0)
   const size = /** @type {'small' | 'full'} */ (values.full ? 'full' : 'small')
   const out = values.out ?? (values.resume ? dirname(values.resume) : 'proof')
   const most = values.cases === undefined ? {} : { casesMax: whole('cases', values.cases) }
   const folder = resolve(out)
   return {
-    ...{ size, seed, folder, ...most },
+    ...{ size, seed, folder, ...most, match: values.match ?? '' },
     jobs: whole('jobs', values.jobs ?? String(Math.max(1, Math.min(4, cpus().length)))),
     only: (values.only ?? '').split(',').filter(Boolean),
     progress: values.resume ? resolve(values.resume) : join(folder, `${size}-${seed}.jsonl`),
@@ -52,7 +56,16 @@ function commitOf() {
   return `${git('rev-parse', '--short', 'HEAD') || 'unknown'}${changed}`
 }
 
-const { folder, ...asked } = read()
+function readOrLeave() {
+  try {
+    return read()
+  } catch (error) {
+    console.error(/** @type {Error} */ (error).message)
+    process.exit(2)
+  }
+}
+
+const { folder, ...asked } = readOrLeave()
 mkdirSync(folder, { recursive: true })
 const setup = spawnSync(process.execPath, ['scripts/setup.mjs'], { cwd: root, stdio: 'inherit' })
 if (setup.status !== 0) process.exit(1)
@@ -66,6 +79,9 @@ const server = await createServer({
 const { main } = await server.ssrLoadModule('/test/proof/main.ts')
 const base = asked.progress.replace(/\.jsonl$/, '')
 const report = { json: `${base}.json`, markdown: `${base}.md`, commit: commitOf() }
-const ok = await main({ ...asked, ...report })
+const ok = await main({ ...asked, ...report }).catch((/** @type {Error} */ error) => {
+  console.error(error.message)
+  return false
+})
 await server.close()
 process.exit(ok ? 0 : 1)

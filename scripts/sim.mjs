@@ -92,8 +92,16 @@ async function main() {
     allowPositionals: true,
   })
   const [what = 'fleet', first = '', second = '1'] = positionals
+  const { processes: many = `${availableParallelism()}` } = values
+  const seeded = what === 'trace' || what === 'shrink'
+  const isNumber = (/** @type {string} */ text) => /^[1-9]\d*$/.test(text)
+  const numbers = [...(first || seeded ? [first] : []), second, many]
+  if (!['fleet', 'programs', 'trace', 'shrink'].includes(what) || !numbers.every(isNumber)) {
+    console.error('npm run sim -- fleet|programs [count] [from], or trace|shrink <seed>')
+    process.exit(2)
+  }
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
-  if (what === 'trace' || what === 'shrink') {
+  if (seeded) {
     process.stdout.write(await run(await bundle(entry, 'sim'), [what, first]))
     return
   }
@@ -108,7 +116,7 @@ async function main() {
     return
   }
   const [count, from] = [Number(first || 20_000), Number(second)]
-  const processes = Number(values.processes ?? availableParallelism())
+  const processes = Number(many)
   console.log(`fleets: seeds ${from}…${from + count - 1}, commit ${commit}`)
   const totals = await resumable({ from, count, processes }, values.state)
   const { bad, ...figures } = totals

@@ -23,6 +23,7 @@ export interface Asked {
   seed: number
   jobs: number
   casesMax?: number
+  match?: string
   /** Layers by name; all of them if none is named. */
   only: readonly string[]
   /** The file to go on from, and to write to. */
@@ -34,6 +35,11 @@ export interface Asked {
 
 /** Whether all is well. */
 export async function main(asked: Asked): Promise<boolean> {
+  const strange = asked.only.find((name) => !layers.some((layer) => layer.name === name))
+  if (strange !== undefined) {
+    const names = layers.map(({ name }) => name).join(', ')
+    throw new Error(`there is no layer ${strange}; there are: ${names}`)
+  }
   const progress = new Progress(asked.progress)
   const { heading } = progress
   const { size, seed } = heading ?? asked
@@ -46,7 +52,7 @@ export async function main(asked: Asked): Promise<boolean> {
   }
   console.log(`size ${size}, seed ${seed}, commit ${asked.commit}, progress in ${asked.progress}`)
   const chosen = layers.filter(({ name }) => asked.only.length === 0 || asked.only.includes(name))
-  const { jobs, casesMax } = asked
+  const { jobs, casesMax, match = '' } = asked
   const say = (text: string) => console.log(text)
   const most = casesMax === undefined ? {} : { casesMax }
   const report = () => {
@@ -56,7 +62,7 @@ export async function main(asked: Asked): Promise<boolean> {
     writeFileSync(asked.markdown, `${markdownOf(made)}\n`)
     return made
   }
-  await runProgramme(chosen, progress, { size, seed, jobs, say, ...most })
+  await runProgramme(chosen, progress, { size, seed, jobs, match, say, ...most })
   const made = report()
   progress.close()
   console.log(`\n${markdownOf(made)}`)

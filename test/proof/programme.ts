@@ -9,6 +9,8 @@ export interface ProgrammeOptions {
   jobs: number
   /** Not more cases of a layer than this, spread over its plan. */
   casesMax?: number
+  /** Only cases whose names begin with this. */
+  match?: string
   say: (text: string) => void
 }
 
@@ -29,7 +31,7 @@ export async function runProgramme(
 async function runLayer(
   layer: Layer,
   progress: Progress,
-  { size, seed, jobs, casesMax, say }: ProgrammeOptions,
+  { size, seed, jobs, casesMax, match = '', say }: ProgrammeOptions,
 ): Promise<void> {
   const { name } = layer
   const missing = layer.missing()
@@ -40,11 +42,16 @@ async function runLayer(
   const state = progress.of(name)
   if (state.plan === null) progress.write({ layer: name, plan: await planOf(layer, size, seed) })
   if (layer.controlLast !== true) await runControls(layer, progress, say)
-  const left = (state.plan ?? []).filter((each) => !state.done.has(each))
+  const asked = (state.plan ?? []).filter((each) => each.startsWith(match))
+  // No case is no pass.
+  if (asked.length === 0 && match !== '') {
+    throw new Error(`no case of ${name} begins with ${JSON.stringify(match)}`)
+  }
+  const left = asked.filter((each) => !state.done.has(each))
   const most = casesMax === undefined ? left.length : Math.max(0, casesMax - state.done.size)
   const step = Math.max(1, left.length / Math.max(1, most))
   const chosen = left.filter((_, i) => Math.floor(i / step) !== Math.floor((i - 1) / step))
-  say(`${name}: ${state.plan?.length} cases, ${state.done.size} done before, ${chosen.length} now`)
+  say(`${name}: ${asked.length} cases, ${state.done.size} done before, ${chosen.length} now`)
   const next = chosen.slice(0, most).values()
   const lanes = Array.from({ length: layer.alone ? 1 : jobs }, async () => {
     for (const each of next) {

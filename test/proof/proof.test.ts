@@ -67,6 +67,21 @@ describe('the programme itself', () => {
   })
   const options = { size: 'test', seed: 1, jobs: 1, say: () => {} } as const
 
+  test('J3 --match runs the cases whose names begin so, and no others', async () => {
+    const progress = new Progress(file())
+    progress.write({ heading: { ...heading, seed: 1 } })
+    const ran: string[] = []
+    const layer = wrongAt('')
+    const run = (each: string, seed: number) => {
+      ran.push(each)
+      return layer.run(each, seed)
+    }
+    await runProgramme([{ ...layer, run }], progress, { ...options, match: 'b' })
+    expect(ran).toEqual(['b'])
+    const none = runProgramme([layer], progress, { ...options, match: 'nobody' })
+    await expect(none).rejects.toThrow('no case of toy begins with "nobody"')
+  })
+
   test('J3 a programme that was killed goes on where it was', async () => {
     const path = file()
     const first = new Progress(path)

@@ -1,4 +1,4 @@
-// Random programs on the real engine under a virtual clock. `npm run sim -- <count> [from]` runs
+// Random programs on the real engine under a virtual clock. `npm run sim -- programs [count]` runs
 // more.
 import { expect, test } from 'vitest'
 import { batch } from './batch.ts'

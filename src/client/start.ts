@@ -1,13 +1,16 @@
 // Starts a run. The id is the caller's own key: an at-least-once queue may start it twice (C8).
-import type { Clock } from '../clock.ts'
-import { CounterfoilError } from '../model/errors.ts'
+import { type Clock, pause } from '../clock.ts'
+import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import * as limits from '../model/limits.ts'
 import type { Run } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { absorb } from '../model/state.ts'
 import { newRun } from '../store/new-run.ts'
-import type { Store } from '../store/store.ts'
+import type { NewRun, Store } from '../store/store.ts'
+
+const retryMs = 20
+const retryMaxMs = 500
 
 export async function startRun(
   store: Store,
@@ -26,7 +29,7 @@ export async function startRun(
     input,
     ...(by === undefined ? {} : { by }),
   })
-  const { created, run } = await store.start(made)
+  const { created, run } = await insist(store, clock, made)
   if (created) return run
   if (run.graph !== graph.name || run.inputHash !== made.run.inputHash) {
     const what = run.graph === graph.name ? 'with another input' : `of graph ${run.graph}`
@@ -37,6 +40,30 @@ export async function startRun(
     )
   }
   return run
+}
+
+/**
+ * A start whose answer was lost may have been made. By its id it is one however often it is asked
+ * for, while a caller that has no id of its own would start another run.
+ */
+async function insist(store: Store, clock: Clock, made: NewRun) {
+  for (let waitMs = retryMs; ; waitMs *= 4) {
+    try {
+      return await store.start(made)
+    } catch (error) {
+      if (!isCounterfoilError(error) || !error.retryable) throw error
+      if (waitMs > retryMaxMs) throw notKnown(made.run.runId, error)
+      await pause(clock, waitMs)
+    }
+  }
+}
+
+function notKnown(runId: string, cause: CounterfoilError): CounterfoilError {
+  const message =
+    `${cause.message}; whether run ${runId} was started is not known: ` +
+    'start it again with this run id, and it is started once'
+  const details = { ...cause.details, runId }
+  return new CounterfoilError(cause.code, message, { retryable: true, details, cause })
 }
 
 function checkRunId(runId: unknown): void {

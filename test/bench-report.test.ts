@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { chartsOf, drawn } from '../bench/peers/charts.mjs'
 import { goalsOf, payloadOf } from '../bench/peers/goals.mjs'
-import { reportOf } from '../bench/peers/report.mjs'
+import { errorsOf, reportOf } from '../bench/peers/report.mjs'
 
 const file = new URL('../bench/peers/results.json', import.meta.url)
 const stored = () => JSON.parse(readFileSync(file, 'utf8'))
@@ -55,6 +55,16 @@ describe('the report', () => {
     const report = reportOf(results)
     expect(report).toMatch(/\| dbos +\| error/)
     expect(report).toContain('skipped: it needs Node 22')
+  })
+
+  test('O8 every error is found, also that of one length of C: the command ends with 1', () => {
+    const results = stored()
+    expect(errorsOf(results)).toEqual([])
+    results.systems['dbos'].A = { error: 'it fell over' }
+    results.systems['langgraph-sqlite'].C['1600'] = { error: 'no space' }
+    expect(errorsOf(results).sort()).toEqual([
+      ...['dbos A: it fell over', 'langgraph-sqlite C: no space'],
+    ])
   })
 })
 

@@ -14,7 +14,7 @@ import { isMemory } from './disk.mjs'
 import { openFloors } from './floors.mjs'
 import { tidy } from './harness.mjs'
 import { startPostgres } from './postgres.mjs'
-import { reportOf } from './report.mjs'
+import { errorsOf, reportOf } from './report.mjs'
 import { copyOfOurs, install, node22, versionOf } from './setup.mjs'
 import { tests } from './tests.mjs'
 
@@ -161,7 +161,9 @@ async function main() {
   }
   console.log(reportOf(results))
   say(`results in ${values.out}`)
+  const errors = errorsOf(results)
+  for (const error of errors) console.error(`not measured: ${error}`)
+  return errors.length === 0
 }
 
-await main()
-process.exit(0)
+process.exit((await main()) ? 0 : 1)

@@ -25,6 +25,21 @@ const megabytes = (/** @type {number} */ bytes) =>
 /** @param {any} test */
 const failed = (test) => (test?.error ? 'error' : (test?.skipped ?? '–'))
 
+/**
+ * Tests that ended in an error, with what it said; of C each length has an end of its own.
+ * @param {any} results
+ * @returns {string[]}
+ */
+export function errorsOf(results) {
+  return Object.entries(results.systems).flatMap(([name, system]) =>
+    ['A', 'B', 'C', 'D', 'E'].flatMap((test) => {
+      const taken = system[test] ?? {}
+      const parts = test === 'C' ? [taken, ...Object.values(taken)] : [taken]
+      return parts.flatMap(({ error }) => (error ? [`${name} ${test}: ${error}`] : []))
+    }),
+  )
+}
+
 /** @param {any} figures */
 function timesOf({ A, B, D, floor }) {
   return [

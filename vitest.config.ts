@@ -22,7 +22,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // A Postgres server for whoever needs one.
     globalSetup: ['test/postgres/global-setup.ts'],
-    testTimeout: 30_000,
+    testTimeout: 60_000,
+    // The default of a second is short for what another process has to do first.
+    expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
     // On two cores the default is one file at a time, though most of them wait for processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),

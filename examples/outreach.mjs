@@ -18,6 +18,7 @@ const runId = 'acme-1'
 
 // The outside world: a mail server that sends whatever it is given, and a shop that knows an order
 // by its key. Both take the work at once and are slow to answer, so that a kill can come between.
+const slowMs = Number(process.env['OUTREACH_SLOW_MS'] ?? 200)
 const outbox = join(folder, 'outbox.jsonl')
 /** @returns {{ messageId: string, to: string }[]} */
 const mails = () =>
@@ -33,7 +34,7 @@ async function mail(message) {
   const messageId = `m-${mails().length + 1}`
   appendFileSync(outbox, `${JSON.stringify({ messageId, ...message })}\n`)
   say(`the mail server takes ${messageId}`)
-  await pause(200)
+  await pause(slowMs)
   return { messageId }
 }
 
@@ -45,7 +46,7 @@ async function order(key, what) {
   const path = join(folder, `order-${key}.json`)
   if (!existsSync(path)) writeFileSync(path, JSON.stringify(what))
   say(`the shop has order ${key}: ${what.boxes} boxes`)
-  await pause(200)
+  await pause(slowMs)
   return { number: `ORD-${key}` }
 }
 

@@ -51,6 +51,8 @@ function outreach(dir: string, options: { killAt?: string; args?: string[] } = {
   const { killAt, args = [] } = options
   const child = spawn(process.execPath, [example('outreach.mjs'), dir, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    // The kill has to come before the answer.
+    env: { ...process.env, ...(killAt === undefined ? {} : { OUTREACH_SLOW_MS: '3000' }) },
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   let out = ''
@@ -211,7 +213,7 @@ test('N6 pull the plug: LangGraph orders twice, guarded once, as in the picture'
   expect(guarded.said).toBe('Ordered: PO-1.')
   const drawn = readFileSync(join(root, 'docs/images/pull-the-plug.svg'), 'utf8')
   expect(picture(figures)).toBe(drawn)
-})
+}, 120_000)
 
 test('N3 the trip is killed at step 4 and charges once; a restart charges twice', async () => {
   const file = join(folder(), 'figures.json')

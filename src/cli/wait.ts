@@ -1,22 +1,24 @@
 // Waiting for something that others do. Ctrl-C ends the waiting and nothing else.
-import { type Clock, pause, systemClock } from '../clock.ts'
+import { pause, systemClock } from '../clock.ts'
 import * as limits from '../model/limits.ts'
 import type { Cli } from './cli.ts'
 
-/** Looks until there is something; null if whoever waits has had enough. */
+/**
+ * Looks until there is something; null if whoever waits has had enough. What is said before that
+ * may be heard already: `enough` listens since then.
+ */
 export async function waitFor<T>(
   cli: Cli,
   text: string,
+  enough: Interrupt,
   look: () => Promise<T | null>,
-  clock: Clock = systemClock,
 ): Promise<T | null> {
-  const enough = interrupted()
   cli.progress.begin(text)
   try {
     for (;;) {
       const found = await look()
       if (found !== null || enough.said !== null) return found
-      await Promise.race([enough.promise, pause(clock, limits.pollMs)])
+      await Promise.race([enough.promise, pause(systemClock, limits.pollMs)])
     }
   } finally {
     cli.progress.end()
@@ -25,7 +27,7 @@ export async function waitFor<T>(
   }
 }
 
-interface Interrupt {
+export interface Interrupt {
   /** The exit code that a shell expects, once it has come. */
   said: number | null
   readonly promise: Promise<void>

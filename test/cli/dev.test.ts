@@ -59,7 +59,7 @@ test('I7 Ctrl-C lets a call under way finish and be recorded; a second one does 
     const place = folder()
     const store = `sqlite:${join(place, 'runs.db')}`
     const file = join(place, 'slow.txt')
-    const input = JSON.stringify({ file, ms: patient ? 1_000 : 60_000 })
+    const input = JSON.stringify({ file, ms: patient ? 4_000 : 60_000 })
     const words = ['--start', 'slow', '--input', input, '--run-id', 's-1', '--store', store]
     const dev = start(['dev', module(), ...words])
     await dev.says('started')

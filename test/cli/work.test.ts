@@ -57,7 +57,7 @@ test('E6 a gate that the file exports is asked before a call is sent', async () 
 
 test('D2 SIGTERM: a call under way finishes and is recorded, the run is given back', async () => {
   const { file, store, log, begin, says, state } = site()
-  await begin('s1', { file: log, ms: 700 })
+  await begin('s1', { file: log, ms: 4_000 })
   const worker = start(['worker', 'run', file, '--store', store, '--json'])
   await worker.says('"kind":"ready"')
   await expect.poll(says, { timeout: 10_000 }).toBe('begun ')

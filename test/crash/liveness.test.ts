@@ -52,7 +52,7 @@ test('D2, I9 a killed worker is taken over at once, long before its lease ends',
 }, 60_000)
 
 test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports', async () => {
-  const site = await Site.open(400)
+  const site = await Site.open(2_500)
   const leaseMs = 3_000
   const a = slowWorker(site, leaseMs)
   await a.says('sending first')

@@ -36,7 +36,9 @@ const settleMs = 40
  */
 function answer(response, ask) {
   const result = effect(ask)
-  setTimeout(() => response.end(JSON.stringify(result)), Math.random() * Number(delay))
+  // Never at once: whoever is killed "in mid-call" must not have its answer yet.
+  const waitMs = Number(delay) * (0.5 + Math.random() / 2)
+  setTimeout(() => response.end(JSON.stringify(result)), waitMs)
 }
 
 const server = createServer((request, response) => {

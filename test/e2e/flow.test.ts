@@ -120,7 +120,19 @@ describe.runIf(canBrowse)('the console', () => {
       await page.getByRole('radio', { name: /^Reject/ }).check()
       await page.getByLabel(/^Reason/).fill('no')
     }
-    // The slower of them still has the form on the screen: nothing has told its page yet.
+    // Neither is answered before both have asked: the slower one's page would be told meanwhile.
+    let asked = 0
+    let bothAsked = () => {}
+    const both = new Promise<void>((resolve) => {
+      bothAsked = resolve
+    })
+    for (const page of pages) {
+      await page.route('**/decision', async (route) => {
+        if (++asked === pages.length) bothAsked()
+        await both
+        await route.continue()
+      })
+    }
     const answers = pages.map((page) =>
       page.waitForResponse((response) => response.url().endsWith('/decision')),
     )

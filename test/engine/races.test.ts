@@ -49,9 +49,9 @@ const graphs = {
   callback: flow('callback', (_, ctx) => ctx.call(order, null)),
   decision: flow('decision', async (_, ctx) => {
     const asked = ctx.approval({ title: 'may it?' })
-    return (await together(asked, ctx.call(busy, 100))).approved
+    return (await together(asked, ctx.call(busy, 500))).approved
   }),
-  child: flow('child-of', (_, ctx) => together(ctx.spawn(child, null), ctx.call(busy, 100))),
+  child: flow('child-of', (_, ctx) => together(ctx.spawn(child, null), ctx.call(busy, 500))),
   stop: flow('stop', (_, ctx) => ctx.signal('never')),
   timer: flow('timer', async (_, ctx) => {
     await ctx.sleep(400)

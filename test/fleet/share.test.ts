@@ -6,7 +6,7 @@ import { eventsOf, Fleet, kinds, states } from './site.ts'
 test.each(kinds)(
   'B10 two workers, thirty runs that ask the same at once: one execution, on %s',
   async (kind) => {
-    const fleet = await Fleet.open(kind, { delayMs: 1_500 })
+    const fleet = await Fleet.open(kind, { delayMs: 6_000 })
     const cf = await fleet.client([reader])
     for (let n = 0; n < 30; n++) await cf.start(reader, { text: 'same' }, { runId: `r${n}` })
     const workers = await Promise.all([1, 2].map(() => fleet.worker(['--concurrency', '15'])))

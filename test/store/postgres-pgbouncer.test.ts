@@ -62,7 +62,7 @@ describePostgres('PgBouncer', () => {
       // It refuses settings at the beginning of a session, so none were asked for.
       expect(settings.asks).toBe(false)
       const pid = async () => {
-        const [row] = await c.query('select pg_backend_pid() as pid, pg_sleep(0.05)')
+        const [row] = await c.query('select pg_backend_pid() as pid, pg_sleep(0.5)')
         return row?.['pid']
       }
       const pids = new Set(await Promise.all(Array.from({ length: 9 }, pid)))

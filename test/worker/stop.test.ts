@@ -165,7 +165,7 @@ test('F3 M3 the same version with other content elsewhere is not worked on', asy
 
 test('I9 a worker that is declared dead says so', async () => {
   const { cf, warnings } = await opened([echo])
-  const worker = cf.worker({ leaseMs: 60 })
+  const worker = cf.worker({ leaseMs: 3_000 })
   await worker.start()
   expect(worker.holds()).toBe(true)
   await cf.store.declareDead(worker.id, 'stated by a test')

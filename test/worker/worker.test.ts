@@ -23,7 +23,7 @@ test('D2 renewals fail: nothing is sent past the lease, and the run is given bac
     run: async (_, ctx) => {
       executions++
       await ctx.call(send, 1)
-      if (executions === 1) await sleep(400)
+      if (executions === 1) await sleep(4_000)
       await ctx.call(send, 2)
       return executions
     },
@@ -33,7 +33,7 @@ test('D2 renewals fail: nothing is sent past the lease, and the run is given bac
   cf.store.renew = async () => {
     throw new Error('the store cannot be reached')
   }
-  await cf.worker({ leaseMs: 200, pollMs: 20 }).start()
+  await cf.worker({ leaseMs: 2_000, pollMs: 20 }).start()
   const run = await cf.start(graph, null, { runId: 'r' })
   await run.until('running')
   while (executions === 0 || (await run.status()).state === 'running') await sleep(5)

@@ -9,7 +9,7 @@ import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../.
 import { findRun } from '../../find.ts'
 import { exitCodes } from '../../report.ts'
 import { wrap } from '../../text.ts'
-import { waitFor } from '../../wait.ts'
+import { type Interrupt, interrupted, waitFor } from '../../wait.ts'
 import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {
@@ -99,11 +99,11 @@ async function stopRun(cli: Cli, what: Stopping, runId: string, options: Options
   await withStore(cli, async (cf) => {
     const before = await findRun(cli, cf, runId)
     const changed = kinds[what].needed(before)
+    // Whoever sees the wish may say at once that it is enough.
+    const enough = options.wait === true ? interrupted() : null
     // Said again after it has come about, it is no failure: a script may not know.
     if (changed || !kinds[what].done(before)) await cf.run(runId)[what]({ by, reason })
-    const after = await (options.wait === true
-      ? waitUntil(cli, cf, what, runId)
-      : findRun(cli, cf, runId))
+    const after = await (enough ? waitUntil(cli, cf, what, runId, enough) : findRun(cli, cf, runId))
     const done = kinds[what].done(after)
     cli.out.data({ run: runJson(after), asked: what, changed, done })
     const waited = options.wait === true
@@ -114,7 +114,13 @@ async function stopRun(cli: Cli, what: Stopping, runId: string, options: Options
   })
 }
 
-async function waitUntil(cli: Cli, cf: Counterfoil, what: Stopping, runId: string): Promise<Run> {
+async function waitUntil(
+  cli: Cli,
+  cf: Counterfoil,
+  what: Stopping,
+  runId: string,
+  enough: Interrupt,
+): Promise<Run> {
   const look = async () => {
     const run = await findRun(cli, cf, runId)
     if (kinds[what].over(run)) return run
@@ -122,7 +128,7 @@ async function waitUntil(cli: Cli, cf: Counterfoil, what: Stopping, runId: strin
     cli.progress.say(`waiting ${kinds[what].wait}: run ${runId} is ${run.state}${held}`)
     return null
   }
-  const over = await waitFor(cli, `waiting for run ${runId}`, look)
+  const over = await waitFor(cli, `waiting for run ${runId}`, enough, look)
   return over ?? findRun(cli, cf, runId)
 }
 

@@ -131,13 +131,14 @@ function floorsOf({ floors, postgres, machine, load, ranAt, sizes }) {
       .map((each) => count(each[name] * 1_000))
       .join(' / ')} µs`
   const loads = [load.before, load.after].filter(Boolean).map((each) => round(each[0], 1))
-  const busy = loads.some((each) => each > 3)
+  // Of the minute before it tells what had just ended; of the last minute, what ran beside it.
+  const busy = (load.after ?? load.before)[0] > 3
   return [
     `${ranAt.slice(0, 10)}, Node ${machine.node}, ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, kernel ${machine.kernel}.`,
     `Postgres ${Object.entries(postgres)
       .map(([name, value]) => (name === 'server_version' ? value : `${name} ${value}`))
       .join(', ')}.`,
-    `A and B: the median of ${sizes.blocks} processes, ${sizes.rounds} rounds each, of which the first and the last are counted. Load ${loads.join(' before, ')} after${busy ? ': the machine was busy, so times say little and ratios not much more' : ''}.`,
+    `A and B: the median of ${sizes.blocks} processes, ${sizes.rounds} rounds each, of which the first and the last are counted. Load ${loads.join(' in the minute before, ')} in the last one${busy ? ': the machine was busy, so times say little and ratios not much more' : ''}.`,
     `Raw commits, before / after: 4 KiB and fdatasync ${us('fdatasync')}; SQLite ${us('sqlite')}; Postgres ${us('postgres')}, over 50 connections ${us('postgres50')}.`,
   ].join('\n')
 }

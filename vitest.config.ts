@@ -5,8 +5,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 // .ci/run names a file here and takes its last line from it.
 const { COUNTERFOIL_TEST_REPORT: report } = process.env
 
-// A minute or more each, by what they are called. Begun first: the last of them would else run alone
-// while the other core has nothing to do.
+// A minute or more each, by what they are called. Begun first: the last of them would else run
+// alone while the other core has nothing to do.
 const long = /(kills?|proof|look|examples|fleet|chaos|random|failpoints|postgres|models)\.test\.ts$/
 
 class LongFirst extends BaseSequencer {

@@ -52,7 +52,8 @@ describePostgres('a start whose answer is lost', () => {
   const rows = async () => {
     const [row] = await sql(
       url,
-      'select (select count(*)::int from runs) as runs, (select count(*)::int from events) as events',
+      `select (select count(*)::int from runs) as runs,
+         (select count(*)::int from events) as events`,
     )
     return row
   }
@@ -71,7 +72,7 @@ describePostgres('a start whose answer is lost', () => {
     expect(await rows()).toEqual({ runs: each.count, events: each.count })
   })
 
-  test('C8 of one that nobody could hear of, the id is told: started by it, it is one', async () => {
+  test('C8 of one that nobody could hear of the id is told: started by it, it is one', async () => {
     proxy.plan({ side: 'after', how: 'cut', at: isStart, times: 1_000 })
     const error = await cf.start(note, { i: 1 }).catch((why) => why)
     proxy.plan(null)

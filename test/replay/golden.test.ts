@@ -13,15 +13,19 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Counterfoil, open } from 'counterfoil'
-import { afterEach, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterEach, describe, expect, inject, test } from 'vitest'
 import { verifyLedger } from '../../src/client/verify.ts'
+import { dropSchema, key, plainUrl, postgresUrl, schemaOf } from '../postgres/bench.ts'
 import { makeGraphs, orderOutput, type Sent, scopeIds, story } from './golden.mjs'
+import { restore, unpacked } from './postgres.mjs'
 
 const ledgers = join(import.meta.dirname, 'ledgers')
-const migrations = join(import.meta.dirname, '../../src/store/sqlite/migrations')
 
 interface Facts {
   version: string
+  /** SQLite, unless said. */
+  store?: 'sqlite' | 'postgres'
   schema: string
   states: Record<string, string>
   sent: Sent[]
@@ -33,12 +37,14 @@ const names = readdirSync(ledgers).filter((name) => existsSync(join(ledgers, nam
 
 const opened: Counterfoil[] = []
 const folders: string[] = []
+const schemas: string[] = []
 afterEach(async () => {
   for (const cf of opened.splice(0)) await cf.close()
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
+  for (const url of schemas.splice(0)) await dropSchema(url)
 })
 
-async function copyOf(name: string) {
+function copyOfFile(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-golden-'))
   folders.push(folder)
   for (const end of ['', '.key', '.blobs']) {
@@ -46,11 +52,27 @@ async function copyOf(name: string) {
     cpSync(from, join(folder, `runs.db${end}`), { recursive: true })
   }
   chmodSync(join(folder, 'runs.db.key'), 0o600)
+  return `sqlite:${join(folder, 'runs.db')}`
+}
+
+async function copyOfRows(name: string): Promise<string> {
+  const url = postgresUrl()
+  schemas.push(url)
+  const client = new pg.Client({ connectionString: plainUrl() })
+  await client.connect()
+  await restore(client, schemaOf(url), unpacked(join(ledgers, name, 'rows.json.gz')))
+  await client.end()
+  return url
+}
+
+async function copyOf(name: string) {
+  const isPostgres = factsOf(name).store === 'postgres'
+  const store = isPostgres ? await copyOfRows(name) : copyOfFile(name)
   const sent: Sent[] = []
   const { order, waiting, family, tools } = makeGraphs((each) => void sent.push(each))
   const graphs = [order, waiting, family]
-  const store = `sqlite:${join(folder, 'runs.db')}`
-  const cf = await open({ store, graphs, settleMs: 50, onWarning: () => {} })
+  const given = isPostgres ? { key } : {}
+  const cf = await open({ store, graphs, settleMs: 50, onWarning: () => {}, ...given })
   opened.push(cf)
   return { cf, sent, tools }
 }
@@ -71,21 +93,26 @@ async function goOn(cf: Counterfoil, ids: readonly string[]): Promise<void> {
   }
 }
 
-test('J5 the newest golden ledger has the newest schema', () => {
-  const newest = readdirSync(migrations)
+test.each(['sqlite', 'postgres'])('J5 the newest golden ledger of %s has its schema', (kind) => {
+  const folder = join(import.meta.dirname, `../../src/store/${kind}/migrations`)
+  const newest = readdirSync(folder)
     .sort()
     .at(-1)
     ?.replace(/\.sql$/, '')
-  const schemas = names.map((name) => factsOf(name).schema)
-  expect(schemas, 'write one: node scripts/golden.mjs').toContain(newest)
+  const known = names.map(factsOf).filter(({ store = 'sqlite' }) => store === kind)
+  const written = known.map(({ schema }) => schema)
+  expect(written, `write one: node scripts/golden.mjs ${kind}`).toContain(newest)
 })
 
-describe.each(names)('J5 the golden ledger %s', (name) => {
+const hasServer = inject('postgresUrl') !== ''
+const readable = names.filter((name) => hasServer || factsOf(name).store !== 'postgres')
+
+describe.each(readable)('J5 the golden ledger %s', (name) => {
   const { states, sent: before } = factsOf(name)
 
   test('J5, B8, I12 it opens, is known to be a copy, and verifies', async () => {
     const { cf } = await copyOf(name)
-    expect(await cf.store.moved()).toMatch(/copied/)
+    expect(await cf.store.moved()).toMatch(/copied|restored/)
     expect((await verifyLedger(cf.store, { namespace: 'default' })).findings).toEqual([])
     for (const [runId, { state }] of Object.entries(story)) expect(states[runId]).toBe(state)
     for (const [runId, state] of Object.entries(states)) {

@@ -1,8 +1,8 @@
 // Writes a golden ledger (J5): once for each release, and whenever the schema of a store grew.
 //   node scripts/golden.mjs [sqlite | postgres]
 // To test/replay/ledgers/<version>-<newest migration>, for Postgres with its name between them; a
-// server is started for it. What is there is never written again: later releases must read what this
-// one wrote.
+// server is started for it. What is there is never written again: later releases must read what
+// this one wrote.
 import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,

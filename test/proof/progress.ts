@@ -31,6 +31,7 @@ export type Line =
 
 export interface LayerState {
   plan: string[] | null
+  /** Why it could not be run the last time; null if it was run since. */
   missing: string | null
   done: Map<string, Outcome & { ms: number }>
   controls: Control[] | null
@@ -76,9 +77,10 @@ export class Progress {
       return
     }
     const layer = this.of(line.layer)
+    // Whatever is done of it was possible: what was missing is there now.
+    layer.missing = 'missing' in line ? line.missing : null
     if ('plan' in line) layer.plan = line.plan
-    else if ('missing' in line) layer.missing = line.missing
     else if ('controls' in line) layer.controls = line.controls
-    else layer.done.set(line.name, { ...line.outcome, ms: line.ms })
+    else if ('name' in line) layer.done.set(line.name, { ...line.outcome, ms: line.ms })
   }
 }

@@ -50,6 +50,11 @@ export function reportOf(layers: readonly Layer[], progress: Progress): Report {
   return { ...heading, rows, ok }
 }
 
+/** What was done of a layer counts, though the rest of it could not be run. */
+function missingOf({ missing, done, controls }: LayerState): string | null {
+  return done.size === 0 && (controls ?? []).length === 0 ? missing : null
+}
+
 function rowOf({ name, about }: Layer, state: LayerState): Row {
   const all = [...state.done].map(([each, outcome]) => ({ name: each, ...outcome }))
   const sum = (of: (outcome: (typeof all)[number]) => number) =>
@@ -63,7 +68,7 @@ function rowOf({ name, about }: Layer, state: LayerState): Row {
   const times = all.flatMap(({ resumeMs }) => resumeMs)
   const bound = upperBound(failed, injected)
   return {
-    ...{ layer: name, about, missing: state.missing, planned: state.plan?.length ?? 0 },
+    ...{ layer: name, about, missing: missingOf(state), planned: state.plan?.length ?? 0 },
     ...{ cases: all.length, notReached: all.filter((each) => each.injected === 0).length },
     ...{ injected, kinds, runs: sum((each) => each.runs), effects: sum((each) => each.effects) },
     duplicates: sum((each) => each.duplicates),

@@ -55,15 +55,10 @@ export async function main(asked: Asked): Promise<boolean> {
   const { jobs, casesMax, match = '' } = asked
   const say = (text: string) => console.log(text)
   const most = casesMax === undefined ? {} : { casesMax }
-  const report = () => {
-    const known = layers.filter(({ name }) => chosen.some((layer) => layer.name === name))
-    const made = reportOf(known, progress)
-    writeFileSync(asked.json, `${JSON.stringify(made, null, 2)}\n`)
-    writeFileSync(asked.markdown, `${markdownOf(made)}\n`)
-    return made
-  }
   await runProgramme(chosen, progress, { size, seed, jobs, match, say, ...most })
-  const made = report()
+  const made = reportOf(chosen, progress, asked.only)
+  writeFileSync(asked.json, `${JSON.stringify(made, null, 2)}\n`)
+  writeFileSync(asked.markdown, `${markdownOf(made)}\n`)
   progress.close()
   console.log(`\n${markdownOf(made)}`)
   return made.ok

@@ -1,8 +1,9 @@
 // The file that the fault programme goes on from, and what its report makes of it.
 import { afterEach, describe, expect, test } from 'vitest'
+import { nothing } from './layer.ts'
 import { runProgramme } from './programme.ts'
 import { Progress } from './progress.ts'
-import { reportOf } from './report.ts'
+import { markdownOf, reportOf } from './report.ts'
 import { begun, newFile, options, removeFolders, toy } from './toy.ts'
 
 afterEach(removeFolders)
@@ -34,5 +35,39 @@ describe('layers that could not be run', () => {
     await runProgramme([toy('b', lacking)], progress, options)
     expect(reportOf([toy()], progress)).toMatchObject({ ok: false, rows: [{ failed: 1 }] })
     progress.close()
+  })
+
+  test('J3 no layer run at all is no pass', async () => {
+    const progress = begun()
+    await runProgramme([toy('', lacking)], progress, options)
+    const report = reportOf([toy()], progress)
+    progress.close()
+    expect(report.ok).toBe(false)
+    expect(markdownOf(report)).toContain('NOTHING WAS RUN')
+    expect(markdownOf(report)).not.toContain('Nothing is wrong')
+  })
+
+  test('J3 a missing layer is named in the headline, and fails if it was asked for', async () => {
+    const progress = begun()
+    const all = [toy(), toy('', { ...lacking, name: 'other' })]
+    await runProgramme(all, progress, options)
+    const report = reportOf(all, progress)
+    expect(report.ok).toBe(true)
+    const headline = 'Nothing is wrong in 1 of 2 layers; not run: other (no strace).'
+    expect(markdownOf(report)).toContain(headline)
+    const asked = reportOf(all, progress, ['other'])
+    progress.close()
+    expect(asked.ok).toBe(false)
+    expect(markdownOf(asked)).toContain('FAILS: it was asked for by name and could not be run')
+  })
+
+  test('J3 a layer whose faults mostly did not happen fails, and says so', async () => {
+    const run = async (each: string) => ({ ...nothing, injected: each === 'a' ? 1 : 0 })
+    const progress = begun()
+    await runProgramme([toy('', { run })], progress, options)
+    const report = reportOf([toy()], progress)
+    progress.close()
+    expect(report.ok).toBe(false)
+    expect(markdownOf(report)).toContain('FAILS: fewer than half of the cases were reached: 1')
   })
 })

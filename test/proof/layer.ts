@@ -21,6 +21,8 @@ export interface Outcome {
   resumeMs: number[]
   /** Everything that must not be, in words. */
   wrong: string[]
+  /** Controls that came with the case, where a layer has no others: kept in the same line. */
+  controls?: Control[]
 }
 
 /** What must fail, or the layer proves nothing. */
@@ -38,9 +40,8 @@ export interface Layer {
   /** The cases by name: a name is all that a case needs to be run again. */
   plan(size: Size, seed: number): Promise<string[]>
   run(name: string, seed: number): Promise<Outcome>
+  /** None if they come with its cases. */
   control(): Promise<Control[]>
-  /** After its cases: they are where it comes from. */
-  readonly controlLast?: boolean
   /** One at a time, if its cases would disturb each other. */
   readonly alone?: boolean
   close?(): Promise<void>

@@ -1,5 +1,5 @@
 // The fault programme: layer after layer, case after case, each written down before the next.
-import { chanceOf, type Layer, nothing, type Outcome, type Size } from './layer.ts'
+import { type Control, chanceOf, type Layer, nothing, type Outcome, type Size } from './layer.ts'
 import type { LayerState, Progress } from './progress.ts'
 
 export interface ProgrammeOptions {
@@ -41,7 +41,7 @@ async function runLayer(
   }
   const state = progress.of(name)
   if (state.plan === null) progress.write({ layer: name, plan: await planOf(layer, size, seed) })
-  if (layer.controlLast !== true) await runControls(layer, progress, say)
+  await runControls(layer, progress, say)
   const asked = (state.plan ?? []).filter((each) => each.startsWith(match))
   // No case is no pass.
   if (asked.length === 0 && match !== '') {
@@ -63,7 +63,6 @@ async function runLayer(
     }
   })
   await Promise.all(lanes)
-  if (layer.controlLast === true) await runControls(layer, progress, say)
 }
 
 async function runControls(
@@ -74,8 +73,16 @@ async function runControls(
   if (progress.of(layer.name).controls !== null) return
   const controls = await layer.control()
   progress.write({ layer: layer.name, controls })
+  tellControls(layer.name, controls, say)
+}
+
+function tellControls(
+  layer: string,
+  controls: readonly Control[],
+  say: (text: string) => void,
+): void {
   for (const { name, failed } of controls) {
-    say(`${layer.name}: control "${name}" ${failed ? 'fails, as it must' : 'HOLDS'}`)
+    say(`${layer}: control "${name}" ${failed ? 'fails, as it must' : 'HOLDS'}`)
   }
 }
 
@@ -110,5 +117,6 @@ function tell(
   say: (text: string) => void,
 ): void {
   for (const each of outcome.wrong) say(`${layer}: WRONG in "${name}": ${each.slice(0, 500)}`)
+  tellControls(layer, outcome.controls ?? [], say)
   if (state.done.size % tellEvery === 0) say(`${layer}: ${state.done.size} cases`)
 }

@@ -1,6 +1,8 @@
 // The file that the fault programme goes on from, and what its report makes of it.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
 import { nothing } from './layer.ts'
+import { sim } from './layers/elsewhere.ts'
 import { runProgramme } from './programme.ts'
 import { Progress } from './progress.ts'
 import { markdownOf, reportOf } from './report.ts'
@@ -70,4 +72,41 @@ describe('layers that could not be run', () => {
     expect(report.ok).toBe(false)
     expect(markdownOf(report)).toContain('FAILS: fewer than half of the cases were reached: 1')
   })
+})
+
+describe('controls', () => {
+  const none = { control: async () => [] }
+
+  test('J3 a layer that was run without a control fails', async () => {
+    const progress = begun()
+    await runProgramme([toy('', none)], progress, options)
+    const report = reportOf([toy()], progress)
+    progress.close()
+    expect(report.ok).toBe(false)
+    expect(markdownOf(report)).toContain('FAILS: no control was run')
+  })
+
+  test('J3 controls that come with a case are there after a kill that follows it', async () => {
+    const run = async () => ({ ...nothing, injected: 1, controls: await held() })
+    const path = newFile()
+    const layer = toy('', { ...none, run, plan: async () => ['a'] })
+    const first = begun(path)
+    await runProgramme([layer], first, options)
+    first.close()
+    const lines = readFileSync(path, 'utf8').split('\n')
+    const after = lines.findIndex((line) => line.includes('"outcome"')) + 1
+    writeFileSync(path, `${lines.slice(0, after).join('\n')}\n`)
+    const second = new Progress(path)
+    await runProgramme([layer], second, options)
+    const report = reportOf([layer], second)
+    second.close()
+    expect(report.rows[0]?.controls).toMatchObject([{ name: 'control', failed: false }])
+    expect(report.ok).toBe(false)
+  })
+
+  test('J3 sim has a control: a mutant that its schedules find', async () => {
+    const { controls, wrong } = await sim.run('test fleet 20', 1)
+    expect(wrong).toEqual([])
+    expect(controls).toMatchObject([{ name: 'mutant no-quiet-time', failed: true }])
+  }, 120_000)
 })

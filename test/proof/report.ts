@@ -73,6 +73,7 @@ function failsOf(row: Omit<Row, 'fails'>, unable: string | null): string[] {
     ...(failed > 0 ? [`${failed} of ${cases} cases are wrong`] : []),
     ...(injected === 0 ? ['no fault was injected'] : []),
     ...(reached * 2 < cases ? [`fewer than half of the cases were reached: ${reached}`] : []),
+    ...(controls.length === 0 ? ['no control was run'] : []),
     ...controls.filter((each) => !each.failed).map(({ name }) => `control "${name}" holds`),
   ]
 }
@@ -107,7 +108,7 @@ function rowOf({ name, about }: Layer, state: LayerState): Omit<Row, 'fails'> {
     failed,
     boundPercent: bound === null ? null : bound * 100,
     seconds: Math.round(sum((each) => each.ms) / 1_000),
-    controls: state.controls ?? [],
+    controls: [...(state.controls ?? []), ...all.flatMap((each) => each.controls ?? [])],
     evidence: all
       .filter(({ evidence }) => evidence !== '')
       .slice(0, evidenceMax)

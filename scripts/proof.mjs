@@ -3,7 +3,8 @@
 //                    [--cases N] [--match TEXT] [--out FOLDER]
 // Layers: syscalls, failpoints, kills, power, disk, postgres, late, sim, models, mutants, inputs.
 // Every case is written to a file, synced, before the next: a programme that was stopped or killed
-// goes on with --resume and that file. `--cases`: at most so many of each layer, spread over all.
+// goes on with --resume and that file; without --resume such a file is refused.
+// `--cases`: at most so many of each layer, spread over all.
 // `--match`: only cases whose names begin so, such as all of one load, or one that failed.
 // Exit 1 if anything happened twice, was lost, or a control held.
 import { spawnSync } from 'node:child_process'
@@ -41,11 +42,16 @@ function read() {
   const out = values.out ?? (values.resume ? dirname(values.resume) : 'proof')
   const most = values.cases === undefined ? {} : { casesMax: whole('cases', values.cases) }
   const folder = resolve(out)
+  const progress = values.resume ? resolve(values.resume) : join(folder, `${size}-${seed}.jsonl`)
+  if (values.resume === undefined && existsSync(progress)) {
+    const ways = `go on with it (--resume ${progress}), or take another --seed or --out`
+    throw new Error(`there is a programme in ${progress}: ${ways}`)
+  }
   return {
     ...{ size, seed, folder, ...most, match: values.match ?? '' },
     jobs: whole('jobs', values.jobs ?? String(Math.max(1, Math.min(4, cpus().length)))),
     only: (values.only ?? '').split(',').filter(Boolean),
-    progress: values.resume ? resolve(values.resume) : join(folder, `${size}-${seed}.jsonl`),
+    progress,
   }
 }
 

@@ -47,8 +47,9 @@ export async function main(asked: Asked): Promise<boolean> {
     const { commit } = asked
     const startedAt = new Date().toISOString()
     progress.write({ heading: { size, seed, commit, node: process.versions.node, startedAt } })
-  } else if (heading.commit !== asked.commit) {
-    console.log(`begun at commit ${heading.commit}, now ${asked.commit}: the figures are of both`)
+  } else if (progress.commits.at(-1) !== asked.commit) {
+    progress.write({ commit: asked.commit })
+    console.log(`commits ${progress.commits.join(', ')}: the figures are of all of them`)
   }
   console.log(`size ${size}, seed ${seed}, commit ${asked.commit}, progress in ${asked.progress}`)
   const chosen = layers.filter(({ name }) => asked.only.length === 0 || asked.only.includes(name))

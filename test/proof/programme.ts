@@ -48,11 +48,14 @@ async function runLayer(
     throw new Error(`no case of ${name} begins with ${JSON.stringify(match)}`)
   }
   const left = asked.filter((each) => !state.done.has(each))
-  const most = casesMax === undefined ? left.length : Math.max(0, casesMax - state.done.size)
+  const before = asked.length - left.length
+  const most = casesMax === undefined ? left.length : Math.max(0, casesMax - before)
   const step = Math.max(1, left.length / Math.max(1, most))
-  const chosen = left.filter((_, i) => Math.floor(i / step) !== Math.floor((i - 1) / step))
-  say(`${name}: ${asked.length} cases, ${state.done.size} done before, ${chosen.length} now`)
-  const next = chosen.slice(0, most).values()
+  const chosen = left
+    .filter((_, i) => Math.floor(i / step) !== Math.floor((i - 1) / step))
+    .slice(0, most)
+  say(`${name}: ${asked.length} cases, ${before} done before, ${chosen.length} now`)
+  const next = chosen.values()
   const lanes = Array.from({ length: layer.alone ? 1 : jobs }, async () => {
     for (const each of next) {
       const from = performance.now()

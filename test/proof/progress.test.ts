@@ -110,3 +110,33 @@ describe('controls', () => {
     expect(controls).toMatchObject([{ name: 'mutant no-quiet-time', failed: true }])
   }, 120_000)
 })
+
+describe('going on', () => {
+  test('J3 every commit that a programme was run at is in its report', async () => {
+    const path = newFile()
+    const first = begun(path)
+    await runProgramme([toy()], first, { ...options, casesMax: 1 })
+    first.close()
+    const second = new Progress(path)
+    second.write({ commit: 'd' })
+    await runProgramme([toy()], second, options)
+    second.close()
+    const report = reportOf([toy()], new Progress(path))
+    expect(report.commits).toEqual([
+      { commit: 'c', cases: 1 },
+      { commit: 'd', cases: 3 },
+    ])
+    expect(markdownOf(report)).toContain('commits c (1 cases), d (3 cases)')
+  })
+
+  test('J3 what is said to be run now is what is run, with --cases too', async () => {
+    const progress = begun()
+    const said: string[] = []
+    const say = (text: string) => said.push(text)
+    await runProgramme([toy()], progress, { ...options, casesMax: 2, say })
+    await runProgramme([toy()], progress, { ...options, casesMax: 2, say })
+    progress.close()
+    expect(said).toContain('toy: 4 cases, 0 done before, 2 now')
+    expect(said).toContain('toy: 4 cases, 2 done before, 0 now')
+  })
+})

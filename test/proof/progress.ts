@@ -24,6 +24,8 @@ export interface Heading {
 
 export type Line =
   | { heading: Heading }
+  /** What follows was done at this commit, and not at the one before. */
+  | { commit: string }
   | { layer: string; plan: string[] }
   | { layer: string; missing: string }
   | { layer: string; name: string; outcome: Outcome; ms: number }
@@ -33,13 +35,15 @@ export interface LayerState {
   plan: string[] | null
   /** Why it could not be run the last time; null if it was run since. */
   missing: string | null
-  done: Map<string, Outcome & { ms: number }>
+  done: Map<string, Outcome & { ms: number; commit: string }>
   controls: Control[] | null
 }
 
 export class Progress {
   readonly layers = new Map<string, LayerState>()
   heading: Heading | null = null
+  /** The commits at which something was done or begun, in their order. */
+  readonly commits: string[] = []
   private readonly fd: number
 
   constructor(path: string) {
@@ -74,6 +78,11 @@ export class Progress {
   private take(line: Line): void {
     if ('heading' in line) {
       this.heading = line.heading
+      this.commits.push(line.heading.commit)
+      return
+    }
+    if ('commit' in line) {
+      this.commits.push(line.commit)
       return
     }
     const layer = this.of(line.layer)
@@ -81,6 +90,9 @@ export class Progress {
     layer.missing = 'missing' in line ? line.missing : null
     if ('plan' in line) layer.plan = line.plan
     else if ('controls' in line) layer.controls = line.controls
-    else if ('name' in line) layer.done.set(line.name, { ...line.outcome, ms: line.ms })
+    else if ('name' in line) {
+      const commit = this.commits.at(-1) ?? 'unknown'
+      layer.done.set(line.name, { ...line.outcome, ms: line.ms, commit })
+    }
   }
 }

@@ -34,6 +34,8 @@ export interface Row {
 }
 
 export interface Report extends Heading {
+  /** Every commit that the programme was run at, and the cases that were done at it. */
+  commits: { commit: string; cases: number }[]
   rows: Row[]
   ok: boolean
 }
@@ -57,7 +59,14 @@ export function reportOf(
   })
   // No fault at all is no pass.
   const ok = rows.some(hasRun) && rows.every(({ fails }) => fails.length === 0)
-  return { ...heading, rows, ok }
+  return { ...heading, commits: commitsOf(layers, progress), rows, ok }
+}
+
+function commitsOf(layers: readonly Layer[], progress: Progress): Report['commits'] {
+  const done = layers.flatMap(({ name }) => [...progress.of(name).done.values()])
+  return [...new Set(progress.commits)].map((commit) => ({
+    ...{ commit, cases: done.filter((each) => each.commit === commit).length },
+  }))
 }
 
 const hasRun = ({ injected }: Row) => injected > 0
@@ -134,9 +143,15 @@ function headlineOf({ rows, ok }: Report): string {
   return `SOMETHING IS WRONG, see below: ${bad.join(', ')}. Run: ${share}${rest}.`
 }
 
+function commitsText({ commits, commit }: Report): string {
+  if (commits.length < 2) return `commit ${commit}`
+  const each = commits.map(({ commit: at, cases }) => `${at} (${cases} cases)`)
+  return `commits ${each.join(', ')}`
+}
+
 /** A table, then the evidence and the controls of each layer. */
 export function markdownOf(report: Report): string {
-  const { rows, size, seed, commit, node, startedAt } = report
+  const { rows, size, seed, node, startedAt } = report
   const head = [
     ...['layer', 'cases', 'faults', 'runs', 'effects', 'twice', 'lost', 'surfaced'],
     ...['of them not happened', 'resume p50', 'p99', 'failure rate below (95 %)'],
@@ -157,7 +172,7 @@ export function markdownOf(report: Report): string {
     '',
     headlineOf(report),
     '',
-    `Size ${size}, seed ${seed}, commit ${commit}, Node ${node}, begun ${startedAt}.`,
+    `Size ${size}, seed ${seed}, ${commitsText(report)}, Node ${node}, begun ${startedAt}.`,
     '',
     line(head),
     line(head.map(() => '---')),

@@ -6,7 +6,7 @@ import { sim } from './layers/elsewhere.ts'
 import { runProgramme } from './programme.ts'
 import { Progress } from './progress.ts'
 import { markdownOf, reportOf } from './report.ts'
-import { begun, newFile, options, removeFolders, toy } from './toy.ts'
+import { begun, heading, newFile, options, removeFolders, toy } from './toy.ts'
 
 afterEach(removeFolders)
 
@@ -127,6 +127,22 @@ describe('going on', () => {
       { commit: 'd', cases: 3 },
     ])
     expect(markdownOf(report)).toContain('commits c (1 cases), d (3 cases)')
+  })
+
+  const head = JSON.stringify({ heading })
+  test.each([
+    ['a report', '{\n  "size": "small",\n  "rows": []\n}\n', 1],
+    ['an empty object', '{}', 1],
+    ['an empty file', '', 1],
+    ['null', 'null\n', 1],
+    ['null after the heading', `${head}\nnull\n`, 2],
+    ['a line without an outcome', `${head}\n{"layer":"toy","name":"a"}\n`, 2],
+    ['a line that was cut short in the middle', `${head}\n{"layer":\n{"commit":"d"}\n{"la`, 2],
+  ])('J3 --resume with a wrong file leaves it as it is: %s', (_, text, line) => {
+    const path = newFile()
+    writeFileSync(path, text)
+    expect(() => new Progress(path)).toThrow(`${path}, line ${line}: `)
+    expect(readFileSync(path, 'utf8')).toBe(text)
   })
 
   test('J3 what is said to be run now is what is run, with --cases too', async () => {

@@ -39,6 +39,41 @@ export interface LayerState {
   controls: Control[] | null
 }
 
+/** The lines of a file, or an error that says which of them is none of a programme. */
+function linesOf(path: string, whole: string): Line[] {
+  return whole
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((text, i) => {
+      const line = parsed(text)
+      if (i === 0 ? isHeading(line) : isStep(line)) return line as Line
+      const what = i === 0 ? 'the heading' : 'a line'
+      throw new Error(`${path}, line ${i + 1}: this is not ${what} of a programme's progress`)
+    })
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function isHeading({ heading }: Record<string, unknown>): boolean {
+  const { size, seed, commit } = Object(heading)
+  const isSize = ['test', 'small', 'full'].includes(size)
+  return isSize && Number.isSafeInteger(seed) && seed >= 1 && typeof commit === 'string'
+}
+
+function isStep(line: Record<string, unknown>): boolean {
+  if (typeof line['commit'] === 'string') return true
+  if (typeof line['layer'] !== 'string') return false
+  if (typeof line['missing'] === 'string') return true
+  if (Array.isArray(line['plan']) || Array.isArray(line['controls'])) return true
+  return typeof line['name'] === 'string' && Array.isArray(Object(line['outcome']).wrong)
+}
+
 export class Progress {
   readonly layers = new Map<string, LayerState>()
   heading: Heading | null = null
@@ -47,11 +82,13 @@ export class Progress {
   private readonly fd: number
 
   constructor(path: string) {
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+    const isThere = existsSync(path)
+    const text = isThere ? readFileSync(path, 'utf8') : ''
     const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-    this.fd = openSync(path, existsSync(path) ? 'r+' : 'w+')
-    ftruncateSync(this.fd, Buffer.byteLength(whole))
-    for (const line of whole.split('\n').filter(Boolean)) this.take(JSON.parse(line))
+    // All of it is read before anything is cut off: it may be somebody's other file.
+    if (isThere) for (const line of linesOf(path, whole)) this.take(line)
+    this.fd = openSync(path, isThere ? 'r+' : 'w+')
+    if (whole !== text) ftruncateSync(this.fd, Buffer.byteLength(whole))
     this.at = Buffer.byteLength(whole)
   }
 

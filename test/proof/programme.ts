@@ -1,5 +1,13 @@
 // The fault programme: layer after layer, case after case, each written down before the next.
-import { type Control, chanceOf, type Layer, nothing, type Outcome, type Size } from './layer.ts'
+import {
+  type Control,
+  chanceOf,
+  type Layer,
+  nothing,
+  type Outcome,
+  type Size,
+  spread,
+} from './layer.ts'
 import type { LayerState, Progress } from './progress.ts'
 
 export interface ProgrammeOptions {
@@ -50,10 +58,7 @@ async function runLayer(
   const left = asked.filter((each) => !state.done.has(each))
   const before = asked.length - left.length
   const most = casesMax === undefined ? left.length : Math.max(0, casesMax - before)
-  const step = Math.max(1, left.length / Math.max(1, most))
-  const chosen = left
-    .filter((_, i) => Math.floor(i / step) !== Math.floor((i - 1) / step))
-    .slice(0, most)
+  const chosen = spread(left, most, seed)
   say(`${name}: ${asked.length} cases, ${before} done before, ${chosen.length} now`)
   const next = chosen.values()
   const lanes = Array.from({ length: layer.alone ? 1 : jobs }, async () => {

@@ -1,7 +1,7 @@
 // The file that the fault programme goes on from, and what its report makes of it.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
-import { nothing } from './layer.ts'
+import { nothing, spread } from './layer.ts'
 import { sim } from './layers/elsewhere.ts'
 import { runProgramme } from './programme.ts'
 import { Progress } from './progress.ts'
@@ -143,6 +143,22 @@ describe('going on', () => {
     writeFileSync(path, text)
     expect(() => new Progress(path)).toThrow(`${path}, line ${line}: `)
     expect(readFileSync(path, 'utf8')).toBe(text)
+  })
+
+  test('J3 --cases takes of every kind, though the kinds alternate', () => {
+    const all = Array.from({ length: 20 }, (_, n) => `${n % 2 === 0 ? 'upstream' : 'process'} ${n}`)
+    const chosen = new Set<string>()
+    for (let seed = 1; seed <= 50; seed++) {
+      for (const count of [2, 10]) {
+        const some = spread(all, count, seed)
+        expect(some).toHaveLength(count)
+        expect(some.filter((name) => name.startsWith('process'))).toHaveLength(count / 2)
+        expect(some).toEqual(all.filter((name) => some.includes(name)))
+        for (const name of some) chosen.add(name)
+      }
+    }
+    expect(chosen.size).toBe(all.length)
+    expect(spread(all, 0, 1)).toEqual([])
   })
 
   test('J3 what is said to be run now is what is run, with --cases too', async () => {

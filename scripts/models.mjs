@@ -102,8 +102,17 @@ export function checkAll({ full = false, say = () => {} } = {}) {
   return { checked, bad }
 }
 
+function read() {
+  try {
+    return parseArgs({ options: { full: { type: 'boolean' }, json: { type: 'string' } } })
+  } catch (error) {
+    console.error(/** @type {Error} */ (error).message)
+    process.exit(2)
+  }
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { full: { type: 'boolean' }, json: { type: 'string' } } })
+  const { values } = read()
   const lacks = missing()
   if (lacks) {
     console.error(`${lacks} not installed: apt-get install spin gcc`)

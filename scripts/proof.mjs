@@ -22,9 +22,10 @@ const flag = /** @type {const} */ ({ type: 'boolean' })
  * @param {string} name
  * @param {string} value
  */
-function whole(name, value, least = 1) {
-  if (/^\d+$/.test(value) && Number(value) >= least) return Number(value)
-  throw new Error(`--${name} is a whole number of at least ${least}`)
+function whole(name, value) {
+  const isWhole = /^\d+$/.test(value) && Number.isSafeInteger(Number(value))
+  if (isWhole && Number(value) >= 1) return Number(value)
+  throw new Error(`--${name} is a whole number of at least 1`)
 }
 
 function read() {
@@ -37,7 +38,8 @@ function read() {
   if (values.resume !== undefined && !existsSync(values.resume)) {
     throw new Error(`--resume: there is no file ${values.resume}`)
   }
-  const seed = whole('seed', values.seed ?? String(Math.floor(Math.random() * 1e6)), 0)
+  // Not 0: the simulator's seeds begin with it, and theirs begin with 1.
+  const seed = whole('seed', values.seed ?? String(1 + Math.floor(Math.random() * 1e6)))
   const size = /** @type {'small' | 'full'} */ (values.full ? 'full' : 'small')
   const out = values.out ?? (values.resume ? dirname(values.resume) : 'proof')
   const most = values.cases === undefined ? {} : { casesMax: whole('cases', values.cases) }

@@ -86,15 +86,19 @@ function add(into, from) {
   }
 }
 
+function read() {
+  const text = /** @type {const} */ ({ type: 'string' })
+  const options = { json: text, processes: text, state: text }
+  try {
+    return parseArgs({ options, allowPositionals: true })
+  } catch (error) {
+    console.error(/** @type {Error} */ (error).message)
+    process.exit(2)
+  }
+}
+
 async function main() {
-  const { values, positionals } = parseArgs({
-    options: {
-      json: { type: 'string' },
-      processes: { type: 'string' },
-      state: { type: 'string' },
-    },
-    allowPositionals: true,
-  })
+  const { values, positionals } = read()
   const [what = 'fleet', first = '', second = '1'] = positionals
   const { processes: many = `${availableParallelism()}` } = values
   const seeded = what === 'trace' || what === 'shrink'

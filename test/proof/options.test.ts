@@ -25,3 +25,20 @@ test('J3 the file of an earlier programme is refused without --resume', () => {
   expect(stderr).toContain('another --seed or --out')
   expect(readFileSync(path, 'utf8')).toBe('of before\n')
 })
+
+test.each(['0', '-1', '1.5', '99999999999999999999'])(
+  'J3 a seed that a layer would refuse is refused at once: %s',
+  (seed) => {
+    const { status, stderr } = call('proof', `--seed=${seed}`, '--out', newFolder())
+    expect([status, stderr]).toEqual([2, '--seed is a whole number of at least 1\n'])
+  },
+)
+
+test.each(['proof', 'sim', 'mutants', 'models'])(
+  'J3 an option that %s does not know is told of in one line',
+  (name) => {
+    const { status, stderr } = call(name, '--nonsense')
+    expect(status).toBe(2)
+    expect(stderr).toMatch(/^Unknown option '--nonsense'.*\n$/)
+  },
+)

@@ -13,8 +13,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /**
  * @typedef {{ name: string, base: string[], full: string[], mutants: string[][] }} Model
  * @typedef {{ model: string, flags: string[], states: number, violated: boolean,
- *   complete: boolean }}
- *   Checked
+ *   complete: boolean }} Checked
+ * @typedef {Checked & { mutant: boolean }} Noted
  */
 
 /** @type {readonly Model[]} */
@@ -79,17 +79,17 @@ export function check(name, flags) {
 
 /**
  * @param {{ full?: boolean, say?: (line: string) => void }} [options]
- * @returns {{ checked: Checked[], bad: string[] }}
+ * @returns {{ checked: Noted[], bad: string[] }}
  */
 export function checkAll({ full = false, say = () => {} } = {}) {
-  /** @type {Checked[]} */
+  /** @type {Noted[]} */
   const checked = []
   /** @type {string[]} */
   const bad = []
-  const note = (/** @type {Checked} */ result, /** @type {boolean} */ wanted) => {
-    checked.push(result)
+  const note = (/** @type {Checked} */ result, /** @type {boolean} */ mutant) => {
+    checked.push({ ...result, mutant })
     const { model, flags, states, violated, complete } = result
-    const right = violated === wanted && (violated || complete)
+    const right = violated === mutant && (violated || complete)
     const how = violated ? 'violated' : complete ? 'holds' : 'not completed'
     const line = `${model} ${flags.join(' ')}: ${how}, ${states} states`
     say(right ? line : `${line}: WRONG`)
@@ -102,20 +102,31 @@ export function checkAll({ full = false, say = () => {} } = {}) {
   return { checked, bad }
 }
 
+function read() {
+  try {
+    return parseArgs({ options: { full: { type: 'boolean' }, json: { type: 'string' } } })
+  } catch (error) {
+    console.error(/** @type {Error} */ (error).message)
+    process.exit(2)
+  }
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { full: { type: 'boolean' }, json: { type: 'string' } } })
+  const { values } = read()
   const lacks = missing()
   if (lacks) {
     console.error(`${lacks} not installed: apt-get install spin gcc`)
     process.exit(2)
   }
   const { checked, bad } = checkAll({ full: values.full === true, say: console.log })
-  const holding = checked.filter(({ violated }) => !violated)
+  const holding = checked.filter(({ mutant }) => !mutant)
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
   if (values.json) {
     const controls = checked
-      .filter(({ violated }) => violated)
-      .map(({ model, flags }) => ({ name: `${model} ${flags.join(' ')}`, failed: true }))
+      .filter(({ mutant }) => mutant)
+      .map(({ model, flags, violated, states }) => ({
+        ...{ name: `${model} ${flags.join(' ')}`, failed: violated, evidence: `${states} states` },
+      }))
     const counts = { duplicates: 0, lost: 0, surfaced: 0, falseSurfaced: 0 }
     const cases = holding.reduce((sum, { states }) => sum + states, 0)
     const report = {

@@ -11,10 +11,16 @@ import { check, missing } from './models.mjs'
 
 /** @typedef {import('../test/mutants/layers.mjs').Seen} Seen */
 
-const { values, positionals } = parseArgs({
-  options: { json: { type: 'string' } },
-  allowPositionals: true,
-})
+function read() {
+  try {
+    return parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true })
+  } catch (error) {
+    console.error(/** @type {Error} */ (error).message)
+    process.exit(2)
+  }
+}
+
+const { values, positionals } = read()
 const strange = positionals.find((name) => !mutants.some((mutant) => mutant.name === name))
 if (strange !== undefined) {
   const names = mutants.map(({ name }) => name)

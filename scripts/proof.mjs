@@ -3,7 +3,8 @@
 //                    [--cases N] [--match TEXT] [--out FOLDER]
 // Layers: syscalls, failpoints, kills, power, disk, postgres, late, sim, models, mutants, inputs.
 // Every case is written to a file, synced, before the next: a programme that was stopped or killed
-// goes on with --resume and that file. `--cases`: at most so many of each layer, spread over all.
+// goes on with --resume and that file; without --resume such a file is refused.
+// `--cases`: at most so many of each layer, spread over all.
 // `--match`: only cases whose names begin so, such as all of one load, or one that failed.
 // Exit 1 if anything happened twice, was lost, or a control held.
 import { spawnSync } from 'node:child_process'
@@ -21,9 +22,10 @@ const flag = /** @type {const} */ ({ type: 'boolean' })
  * @param {string} name
  * @param {string} value
  */
-function whole(name, value, least = 1) {
-  if (/^\d+$/.test(value) && Number(value) >= least) return Number(value)
-  throw new Error(`--${name} is a whole number of at least ${least}`)
+function whole(name, value) {
+  const isWhole = /^\d+$/.test(value) && Number.isSafeInteger(Number(value))
+  if (isWhole && Number(value) >= 1) return Number(value)
+  throw new Error(`--${name} is a whole number of at least 1`)
 }
 
 function read() {
@@ -36,16 +38,22 @@ function read() {
   if (values.resume !== undefined && !existsSync(values.resume)) {
     throw new Error(`--resume: there is no file ${values.resume}`)
   }
-  const seed = whole('seed', values.seed ?? String(Math.floor(Math.random() * 1e6)), 0)
+  // Not 0: the simulator's seeds begin with it, and theirs begin with 1.
+  const seed = whole('seed', values.seed ?? String(1 + Math.floor(Math.random() * 1e6)))
   const size = /** @type {'small' | 'full'} */ (values.full ? 'full' : 'small')
   const out = values.out ?? (values.resume ? dirname(values.resume) : 'proof')
   const most = values.cases === undefined ? {} : { casesMax: whole('cases', values.cases) }
   const folder = resolve(out)
+  const progress = values.resume ? resolve(values.resume) : join(folder, `${size}-${seed}.jsonl`)
+  if (values.resume === undefined && existsSync(progress)) {
+    const ways = `go on with it (--resume ${progress}), or take another --seed or --out`
+    throw new Error(`there is a programme in ${progress}: ${ways}`)
+  }
   return {
     ...{ size, seed, folder, ...most, match: values.match ?? '' },
     jobs: whole('jobs', values.jobs ?? String(Math.max(1, Math.min(4, cpus().length)))),
     only: (values.only ?? '').split(',').filter(Boolean),
-    progress: values.resume ? resolve(values.resume) : join(folder, `${size}-${seed}.jsonl`),
+    progress,
   }
 }
 

@@ -21,6 +21,8 @@ export interface Outcome {
   resumeMs: number[]
   /** Everything that must not be, in words. */
   wrong: string[]
+  /** Controls that came with the case, where a layer has no others: kept in the same line. */
+  controls?: Control[]
 }
 
 /** What must fail, or the layer proves nothing. */
@@ -38,9 +40,8 @@ export interface Layer {
   /** The cases by name: a name is all that a case needs to be run again. */
   plan(size: Size, seed: number): Promise<string[]>
   run(name: string, seed: number): Promise<Outcome>
+  /** None if they come with its cases. */
   control(): Promise<Control[]>
-  /** After its cases: they are where it comes from. */
-  readonly controlLast?: boolean
   /** One at a time, if its cases would disturb each other. */
   readonly alone?: boolean
   close?(): Promise<void>
@@ -53,12 +54,25 @@ export function chanceOf(seed: number, name: string): () => number {
   return seeded(1 + sum)
 }
 
-/** So many of them, spread over all, and not the same ones for every seed. */
-export function spread<T>(all: readonly T[], count: number, seed: number): T[] {
+/**
+ * So many of them, spread over all, and not the same ones for every seed: one by chance of each of
+ * as many equal parts. Kinds (the first word of a name) lie together in these, so that each has its
+ * share however they alternate.
+ */
+export function spread(all: readonly string[], count: number, seed: number): string[] {
   if (all.length <= count) return [...all]
-  const step = all.length / count
-  const offset = seeded(seed)() * step
-  return Array.from({ length: count }, (_, i) => all[Math.floor(offset + i * step)] as T)
+  const kindOf = (name: string) => name.split(' ')[0] ?? ''
+  const kinds = [...new Set(all.map(kindOf))]
+  const byKind = kinds.flatMap((kind) => all.filter((name) => kindOf(name) === kind))
+  const random = seeded(seed)
+  const start = (part: number) => Math.floor((part * all.length) / count)
+  const taken = new Set(
+    Array.from({ length: count }, (_, part) => {
+      const size = start(part + 1) - start(part)
+      return byKind[start(part) + Math.floor(random() * size)]
+    }),
+  )
+  return all.filter((each) => taken.has(each))
 }
 
 export const nothing: Outcome = {

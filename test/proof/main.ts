@@ -47,23 +47,19 @@ export async function main(asked: Asked): Promise<boolean> {
     const { commit } = asked
     const startedAt = new Date().toISOString()
     progress.write({ heading: { size, seed, commit, node: process.versions.node, startedAt } })
-  } else if (heading.commit !== asked.commit) {
-    console.log(`begun at commit ${heading.commit}, now ${asked.commit}: the figures are of both`)
+  } else if (progress.commits.at(-1) !== asked.commit) {
+    progress.write({ commit: asked.commit })
+    console.log(`commits ${progress.commits.join(', ')}: the figures are of all of them`)
   }
   console.log(`size ${size}, seed ${seed}, commit ${asked.commit}, progress in ${asked.progress}`)
   const chosen = layers.filter(({ name }) => asked.only.length === 0 || asked.only.includes(name))
   const { jobs, casesMax, match = '' } = asked
   const say = (text: string) => console.log(text)
   const most = casesMax === undefined ? {} : { casesMax }
-  const report = () => {
-    const known = layers.filter(({ name }) => chosen.some((layer) => layer.name === name))
-    const made = reportOf(known, progress)
-    writeFileSync(asked.json, `${JSON.stringify(made, null, 2)}\n`)
-    writeFileSync(asked.markdown, `${markdownOf(made)}\n`)
-    return made
-  }
   await runProgramme(chosen, progress, { size, seed, jobs, match, say, ...most })
-  const made = report()
+  const made = reportOf(chosen, progress, asked.only)
+  writeFileSync(asked.json, `${JSON.stringify(made, null, 2)}\n`)
+  writeFileSync(asked.markdown, `${markdownOf(made)}\n`)
   progress.close()
   console.log(`\n${markdownOf(made)}`)
   return made.ok

@@ -1,5 +1,13 @@
 // The fault programme: layer after layer, case after case, each written down before the next.
-import { chanceOf, type Layer, nothing, type Outcome, type Size } from './layer.ts'
+import {
+  type Control,
+  chanceOf,
+  type Layer,
+  nothing,
+  type Outcome,
+  type Size,
+  spread,
+} from './layer.ts'
 import type { LayerState, Progress } from './progress.ts'
 
 export interface ProgrammeOptions {
@@ -41,18 +49,18 @@ async function runLayer(
   }
   const state = progress.of(name)
   if (state.plan === null) progress.write({ layer: name, plan: await planOf(layer, size, seed) })
-  if (layer.controlLast !== true) await runControls(layer, progress, say)
+  await runControls(layer, progress, say)
   const asked = (state.plan ?? []).filter((each) => each.startsWith(match))
   // No case is no pass.
   if (asked.length === 0 && match !== '') {
     throw new Error(`no case of ${name} begins with ${JSON.stringify(match)}`)
   }
   const left = asked.filter((each) => !state.done.has(each))
-  const most = casesMax === undefined ? left.length : Math.max(0, casesMax - state.done.size)
-  const step = Math.max(1, left.length / Math.max(1, most))
-  const chosen = left.filter((_, i) => Math.floor(i / step) !== Math.floor((i - 1) / step))
-  say(`${name}: ${asked.length} cases, ${state.done.size} done before, ${chosen.length} now`)
-  const next = chosen.slice(0, most).values()
+  const before = asked.length - left.length
+  const most = casesMax === undefined ? left.length : Math.max(0, casesMax - before)
+  const chosen = spread(left, most, seed)
+  say(`${name}: ${asked.length} cases, ${before} done before, ${chosen.length} now`)
+  const next = chosen.values()
   const lanes = Array.from({ length: layer.alone ? 1 : jobs }, async () => {
     for (const each of next) {
       const from = performance.now()
@@ -63,7 +71,6 @@ async function runLayer(
     }
   })
   await Promise.all(lanes)
-  if (layer.controlLast === true) await runControls(layer, progress, say)
 }
 
 async function runControls(
@@ -74,8 +81,16 @@ async function runControls(
   if (progress.of(layer.name).controls !== null) return
   const controls = await layer.control()
   progress.write({ layer: layer.name, controls })
+  tellControls(layer.name, controls, say)
+}
+
+function tellControls(
+  layer: string,
+  controls: readonly Control[],
+  say: (text: string) => void,
+): void {
   for (const { name, failed } of controls) {
-    say(`${layer.name}: control "${name}" ${failed ? 'fails, as it must' : 'HOLDS'}`)
+    say(`${layer}: control "${name}" ${failed ? 'fails, as it must' : 'HOLDS'}`)
   }
 }
 
@@ -110,5 +125,6 @@ function tell(
   say: (text: string) => void,
 ): void {
   for (const each of outcome.wrong) say(`${layer}: WRONG in "${name}": ${each.slice(0, 500)}`)
+  tellControls(layer, outcome.controls ?? [], say)
   if (state.done.size % tellEvery === 0) say(`${layer}: ${state.done.size} cases`)
 }

@@ -24,6 +24,8 @@ export interface Heading {
 
 export type Line =
   | { heading: Heading }
+  /** What follows was done at this commit, and not at the one before. */
+  | { commit: string }
   | { layer: string; plan: string[] }
   | { layer: string; missing: string }
   | { layer: string; name: string; outcome: Outcome; ms: number }
@@ -31,22 +33,62 @@ export type Line =
 
 export interface LayerState {
   plan: string[] | null
+  /** Why it could not be run the last time; null if it was run since. */
   missing: string | null
-  done: Map<string, Outcome & { ms: number }>
+  done: Map<string, Outcome & { ms: number; commit: string }>
   controls: Control[] | null
+}
+
+/** The lines of a file, or an error that says which of them is none of a programme. */
+function linesOf(path: string, whole: string): Line[] {
+  return whole
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((text, i) => {
+      const line = parsed(text)
+      if (i === 0 ? isHeading(line) : isStep(line)) return line as Line
+      const what = i === 0 ? 'the heading' : 'a line'
+      throw new Error(`${path}, line ${i + 1}: this is not ${what} of a programme's progress`)
+    })
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function isHeading({ heading }: Record<string, unknown>): boolean {
+  const { size, seed, commit } = Object(heading)
+  const isSize = ['test', 'small', 'full'].includes(size)
+  return isSize && Number.isSafeInteger(seed) && seed >= 1 && typeof commit === 'string'
+}
+
+function isStep(line: Record<string, unknown>): boolean {
+  if (typeof line['commit'] === 'string') return true
+  if (typeof line['layer'] !== 'string') return false
+  if (typeof line['missing'] === 'string') return true
+  if (Array.isArray(line['plan']) || Array.isArray(line['controls'])) return true
+  return typeof line['name'] === 'string' && Array.isArray(Object(line['outcome']).wrong)
 }
 
 export class Progress {
   readonly layers = new Map<string, LayerState>()
   heading: Heading | null = null
+  /** The commits at which something was done or begun, in their order. */
+  readonly commits: string[] = []
   private readonly fd: number
 
   constructor(path: string) {
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+    const isThere = existsSync(path)
+    const text = isThere ? readFileSync(path, 'utf8') : ''
     const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-    this.fd = openSync(path, existsSync(path) ? 'r+' : 'w+')
-    ftruncateSync(this.fd, Buffer.byteLength(whole))
-    for (const line of whole.split('\n').filter(Boolean)) this.take(JSON.parse(line))
+    // All of it is read before anything is cut off: it may be somebody's other file.
+    if (isThere) for (const line of linesOf(path, whole)) this.take(line)
+    this.fd = openSync(path, isThere ? 'r+' : 'w+')
+    if (whole !== text) ftruncateSync(this.fd, Buffer.byteLength(whole))
     this.at = Buffer.byteLength(whole)
   }
 
@@ -73,12 +115,21 @@ export class Progress {
   private take(line: Line): void {
     if ('heading' in line) {
       this.heading = line.heading
+      this.commits.push(line.heading.commit)
+      return
+    }
+    if ('commit' in line) {
+      this.commits.push(line.commit)
       return
     }
     const layer = this.of(line.layer)
+    // Whatever is done of it was possible: what was missing is there now.
+    layer.missing = 'missing' in line ? line.missing : null
     if ('plan' in line) layer.plan = line.plan
-    else if ('missing' in line) layer.missing = line.missing
     else if ('controls' in line) layer.controls = line.controls
-    else layer.done.set(line.name, { ...line.outcome, ms: line.ms })
+    else if ('name' in line) {
+      const commit = this.commits.at(-1) ?? 'unknown'
+      layer.done.set(line.name, { ...line.outcome, ms: line.ms, commit })
+    }
   }
 }

@@ -1,11 +1,8 @@
 // A share of the fault programme (docs/proof.md); `npm run proof` is more of it. A layer whose tool
 // is missing here says so.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
 import { percentile, upperBound } from './bound.ts'
-import { type Layer, nothing, type Outcome } from './layer.ts'
 import { disk } from './layers/disk.ts'
 import { failpoints } from './layers/failpoints.ts'
 import { inputs } from './layers/inputs.ts'
@@ -15,20 +12,10 @@ import { syscalls } from './layers/syscalls.ts'
 import { runProgramme } from './programme.ts'
 import { Progress } from './progress.ts'
 import { markdownOf, reportOf } from './report.ts'
+import { begun, heading, newFile, options, removeFolders, toy } from './toy.ts'
 
 const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
-const folders: string[] = []
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
-})
-
-function file(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'counterfoil-proof-'))
-  folders.push(folder)
-  return join(folder, 'progress.jsonl')
-}
-
-const heading = { size: 'test', commit: 'c', node: 'n', startedAt: '' } as const
+afterEach(removeFolders)
 
 describe.each([syscalls, failpoints, power, disk, late, inputs])('J1, J3 $name', (layer) => {
   const missing = layer.missing()
@@ -37,7 +24,7 @@ describe.each([syscalls, failpoints, power, disk, late, inputs])('J1, J3 $name',
   test.runIf(missing === null)(
     `J1, J3 a share of it, and its control: ${layer.about}`,
     async () => {
-      const progress = new Progress(file())
+      const progress = new Progress(newFile())
       progress.write({ heading: { ...heading, seed } })
       const say = () => {}
       await runProgramme([layer], progress, { size: 'test', seed, jobs: 2, say })
@@ -56,22 +43,10 @@ describe.each([syscalls, failpoints, power, disk, late, inputs])('J1, J3 $name',
 })
 
 describe('the programme itself', () => {
-  const wrongAt = (name: string): Layer => ({
-    ...{ name: 'toy', about: 'a toy', missing: () => null },
-    plan: async () => ['a', 'b', 'c', 'd'],
-    run: async (each): Promise<Outcome> => ({
-      ...{ ...nothing, injected: 1, runs: 1, evidence: `fault ${each}`, resumeMs: [10] },
-      wrong: each === name ? ['TWICE mail'] : [],
-    }),
-    control: async () => [{ name: 'control', failed: true, evidence: 'twice' }],
-  })
-  const options = { size: 'test', seed: 1, jobs: 1, say: () => {} } as const
-
   test('J3 --match runs the cases whose names begin so, and no others', async () => {
-    const progress = new Progress(file())
-    progress.write({ heading: { ...heading, seed: 1 } })
+    const progress = begun()
     const ran: string[] = []
-    const layer = wrongAt('')
+    const layer = toy()
     const run = (each: string, seed: number) => {
       ran.push(each)
       return layer.run(each, seed)
@@ -83,11 +58,10 @@ describe('the programme itself', () => {
   })
 
   test('J3 a programme that was killed goes on where it was', async () => {
-    const path = file()
-    const first = new Progress(path)
-    first.write({ heading: { ...heading, seed: 1 } })
+    const path = newFile()
+    const first = begun(path)
     const ran: string[] = []
-    const dying = wrongAt('')
+    const dying = toy()
     const run = async (each: string, own: number) => {
       ran.push(each)
       if (each === 'c' && ran.length === 3) throw new Error('killed')
@@ -112,26 +86,23 @@ describe('the programme itself', () => {
   })
 
   test('J3 it fails for one wrong case, and for a control that holds', async () => {
-    const progress = new Progress(file())
-    progress.write({ heading: { ...heading, seed: 1 } })
-    await runProgramme([wrongAt('c')], progress, options)
-    const report = reportOf([wrongAt('c')], progress)
+    const progress = begun()
+    await runProgramme([toy('c')], progress, options)
+    const report = reportOf([toy('c')], progress)
     expect(report).toMatchObject({ ok: false, rows: [{ failed: 1, wrong: ['c: TWICE mail'] }] })
     expect(markdownOf(report)).toContain('SOMETHING IS WRONG')
     progress.close()
-    const other = new Progress(file())
-    other.write({ heading: { ...heading, seed: 1 } })
+    const other = begun()
     const held = { name: 'control', failed: false, evidence: '' }
-    const holding = { ...wrongAt(''), control: async () => [held] }
+    const holding = { ...toy(), control: async () => [held] }
     await runProgramme([holding], other, options)
     expect(reportOf([holding], other).ok).toBe(false)
     other.close()
   })
 
   test('J3 a layer whose tool is missing is said to be not run', async () => {
-    const progress = new Progress(file())
-    progress.write({ heading: { ...heading, seed: 1 } })
-    const layer = { ...wrongAt(''), missing: () => 'no strace' }
+    const progress = begun()
+    const layer = { ...toy(), missing: () => 'no strace' }
     await runProgramme([layer], progress, options)
     expect(markdownOf(reportOf([layer], progress))).toContain('not run: no strace')
     progress.close()

@@ -37,7 +37,6 @@ const isThere = (command: string) => spawnSync(command, ['-V']).error === undefi
 function elsewhere(name: string, about: string, programme: Programme): Layer {
   const { args, needs = [], seeded = false } = programme
   const path = join(root, 'scripts', `${name}.mjs`)
-  let controls: Control[] = []
   return {
     ...{ name, about },
     missing: () => {
@@ -49,11 +48,10 @@ function elsewhere(name: string, about: string, programme: Programme): Layer {
     run: async (named, seed) => {
       const [, ...given] = named.split(' ')
       const { said, code, out } = await call(path, [...given, ...(seeded ? [String(seed)] : [])])
-      controls = (said.controls ?? []).map((each) => ({ evidence: '', ...each }))
       return outcomeOf(name, said, code, out)
     },
-    control: async () => controls,
-    controlLast: true,
+    // They come with its case: a programme that is killed after it has them, or has neither.
+    control: async () => [],
     alone: true,
   }
 }
@@ -79,7 +77,9 @@ function outcomeOf(name: string, said: Said, code: number | null, out: string): 
   const { cases = 0, faults = cases, effects = 0, duplicates = 0, lost = 0 } = said
   const wrong = (said.bad ?? []).map((each) => JSON.stringify(each))
   if (code !== 0 || said.ok === false) wrong.push(`it ended with ${code}: ${out.slice(-2_000)}`)
+  const controls: Control[] = (said.controls ?? []).map((each) => ({ evidence: '', ...each }))
   return {
+    controls,
     ...{ ...nothing, kind: name, injected: faults, evidence: said.evidence ?? '', wrong },
     ...{ runs: cases, effects, duplicates, lost },
     ...{ surfaced: said.surfaced ?? 0, falseSurfaced: said.falseSurfaced ?? 0 },

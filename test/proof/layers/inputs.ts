@@ -21,10 +21,24 @@ function ledger(): string {
   return `${ledgers}${newest}`
 }
 
-async function requests(count: number): Promise<Outcome> {
+/** Of a seed, with which fast-check makes the same requests again. */
+async function requests(count: number, seed: number): Promise<Outcome> {
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', 'test/security/fuzz.test.ts']
-  const args = [...vitest, '--reporter=verbose', '--disable-console-intercept', '-t', 'OpenAPI']
-  const env = { ...process.env, FUZZ: String(count), NO_COLOR: '1' }
+  const config = ['--config', 'test/proof/requests.config.ts']
+  const args = [
+    ...vitest,
+    ...config,
+    '--reporter=verbose',
+    '--disable-console-intercept',
+    '-t',
+    'OpenAPI',
+  ]
+  const env = {
+    ...process.env,
+    FUZZ: String(count),
+    COUNTERFOIL_FUZZ_SEED: String(seed),
+    NO_COLOR: '1',
+  }
   const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -33,9 +47,10 @@ async function requests(count: number): Promise<Outcome> {
     })
   }
   const [code] = await once(child, 'close')
-  const [evidence = '', sent = '0'] = /(\d+) requests in \d+ s/.exec(out) ?? []
+  const [made = '', sent = '0'] = /(\d+) requests in \d+ s/.exec(out) ?? []
+  const [of = 'no seed'] = /fast-check seed \d+/.exec(out) ?? []
   const wrong = code === 0 ? [] : [out.slice(-3_000)]
-  return { ...nothing, kind: 'request', injected: Number(sent), evidence, wrong }
+  return { ...nothing, kind: 'request', injected: Number(sent), evidence: `${made}, ${of}`, wrong }
 }
 
 interface Damaged {
@@ -97,9 +112,10 @@ export const inputs: Layer = {
   plan: async (size) =>
     ({ test: () => ['damage 0 20'], small: () => plan(2, 8), full: () => plan(100, 400) })[size](),
   run: (name, seed) => {
-    if (name.startsWith('request')) return requests(requestsEach)
-    const [, , count = damagesEach] = name.split(' ')
-    return damages(1 + Math.floor(chanceOf(seed, name)() * 1e8), Number(count))
+    const [kind, , count] = name.split(' ')
+    const own = 1 + Math.floor(chanceOf(seed, name)() * 1e8)
+    if (kind === 'request') return requests(Number(count ?? requestsEach), own)
+    return damages(own, Number(count ?? damagesEach))
   },
   control: async () => [await unsealed()],
 }

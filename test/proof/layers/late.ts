@@ -29,12 +29,15 @@ function worker(site: Site, { how, lateMs, quietMs: quiet }: Setting) {
   return site.spawn(script('late-worker.mjs'), args)
 }
 
-/** Looks and speaks until the item is decided; how often it was too early for that. */
-async function attend(site: Site): Promise<{ early: number; said: string }> {
-  return site.with(async (cf) => {
+/** Looks and speaks until the item is decided; how often it was too early, and what was asked. */
+async function attend(site: Site): Promise<{ early: number; said: string; asked: number }> {
+  const seen = new Set<string>()
+  const found = await site.with(async (cf) => {
     for (let early = 0; early < looksMax; ) {
       const lookedAt = cf.store.clock.now()
-      const [item] = (await cf.inbox.list()).items
+      const { items } = await cf.inbox.list()
+      for (const { itemId } of items) seen.add(itemId)
+      const [item] = items
       if (item === undefined) return { early, said: 'nothing was asked' }
       const said = answerTo(item, site.effects())
       const by = { by: 'person', reason: 'looked', version: item.version, lookedAt }
@@ -49,9 +52,17 @@ async function attend(site: Site): Promise<{ early: number; said: string }> {
     }
     return { early: looksMax, said: 'it stayed too early' }
   })
+  return { ...found, asked: seen.size }
 }
 
-async function run(setting: Setting): Promise<Outcome> {
+/** How long after the death the first attempt landed; null if it did not, or had before. */
+export function lateBy(effects: readonly Effect[], diedAt: number): number | null {
+  // Not a later attempt: that is one that a person has allowed.
+  const first = effects.find(({ attemptId }) => attemptId?.endsWith('/1'))
+  return first?.at !== undefined && first.at > diedAt ? first.at - diedAt : null
+}
+
+export async function run(setting: Setting): Promise<Outcome> {
   const site = await Site.open()
   const wrong: string[] = []
   try {
@@ -60,27 +71,29 @@ async function run(setting: Setting): Promise<Outcome> {
     while (setting.how === 'upstream' && !existsSync(`${site.log}.taken`)) await pause(5)
     await pause(setting.killMs)
     child.kill('SIGKILL')
-    const diedAt = Date.now()
     const { signal } = await exit
+    const diedAt = Date.now()
     const from = performance.now()
     const { code, error } = await worker(site, setting).exit
     const resumeMs = [Math.round(performance.now() - from)]
     if (code !== 0) wrong.push(`the second worker: ${code}, ${error}`)
-    const { early, said } = await attend(site)
+    const { early, said, asked } = await attend(site)
     await worker(site, setting).exit
     // In the control the first mail may still be on its way.
     await pause(setting.lateMs + 100)
     const effects = site.effects()
-    const landedLate = effects.some(({ at = 0 }: Effect) => at > diedAt)
+    const late = signal === 'SIGKILL' ? lateBy(effects, diedAt) : null
     wrong.push(...faults(effects, [{ tool: 'mail', input: { to: 'r1', subject: 'late' } }]))
     const count = (word: string) => wrong.filter((each) => each.startsWith(word)).length
     const [duplicates, lost] = [count('TWICE'), count('LOST')]
     wrong.push(...(await site.with((cf) => checkHistory(cf.store, effects))))
-    const evidence = `landed after the death; ${early} looks were too early; then: ${said}`
+    const landed =
+      late === null ? 'did not land after a death' : `landed ${late} ms after the death`
+    const evidence = `${landed}; ${early} looks were too early; then: ${said}`
     return {
       ...{ ...nothing, kind: setting.how, runs: 1, effects: effects.length, duplicates, lost },
-      ...{ injected: signal === 'SIGKILL' && landedLate ? 1 : 0, evidence, resumeMs, wrong },
-      ...{ surfaced: 1, falseSurfaced: said === 'did_not_happen' ? 1 : 0 },
+      ...{ injected: late === null ? 0 : 1, evidence, resumeMs, wrong },
+      ...{ surfaced: asked, falseSurfaced: said === 'did_not_happen' ? 1 : 0 },
     }
   } finally {
     await site.close()

@@ -1,10 +1,12 @@
 // What chaos says must be so: no wolf is cried, and nothing is said to hold that nobody tried.
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { workflow } from '../../src/index.ts'
-import { chaos } from '../../src/testing/index.ts'
+import { tool, workflow } from '../../src/index.ts'
+import { type ChaosReport, chaos, type MockCall } from '../../src/testing/index.ts'
 
 const Any = z.any()
+const unsafe = (name: string) =>
+  tool({ name, replayClass: 'unsafe_on_replay', input: Any, run: async () => ({}) })
 
 test('J2 the probe of a step is the mock’s: its own would ask the real upstream', async () => {
   let asked = 0
@@ -37,4 +39,42 @@ test('J2 the probe of a step is the mock’s: its own would ask the real upstrea
   const really = await chaos({ graph: stepping, real: ['mail'] })
   expect(asked).toBeGreaterThan(0)
   expect(really.points.flatMap(({ findings }) => findings).map(({ kind }) => kind)).toContain('end')
+})
+
+const mail = unsafe('mail')
+const look = tool({ name: 'look', replayClass: 'pure', input: Any, run: async () => ({}) })
+const lookAndMail = workflow({
+  id: 'look@1.0.0',
+  input: Any,
+  tools: [look, mail],
+  run: async (_, ctx) => ctx.call(mail, { found: await ctx.call(look, {}) }),
+})
+const holdsOf = (report: ChaosReport) =>
+  Object.fromEntries(report.tools.map(({ tool: name, holds }) => [name, holds]))
+
+test('J2 a pure tool whose mock says nothing is assumed to be pure, and not shown', async () => {
+  const quiet = { look: () => 1, mail: () => 1 }
+  const report = await chaos({ graph: lookAndMail, mocks: quiet })
+  expect(report.tools.find(({ tool: name }) => name === 'look')?.sentAgain).toBeGreaterThan(0)
+  expect(holdsOf(report)).toEqual({ look: 'assumed', mail: 'yes' })
+  // A cache that is filled once: it says so, and does it once.
+  const filling = () => {
+    let full = false
+    const fill = (_: unknown, call: MockCall) => {
+      if (!full) call.effect()
+      full = true
+      return 1
+    }
+    return { ...quiet, look: fill }
+  }
+  expect(holdsOf(await chaos({ graph: lookAndMail, mocks: filling }))).toMatchObject({
+    look: 'yes',
+  })
+})
+
+test('J2 an unsafe tool between whose intent and receipt nobody died was not tried', async () => {
+  const mocks = { look: () => 1, mail: () => 1 }
+  const only = await chaos({ graph: lookAndMail, mocks, kills: 1 })
+  expect(only.points.map(({ deaths }) => deaths.join())).toEqual(['after look'])
+  expect(holdsOf(only)).toMatchObject({ mail: 'not_tried' })
 })

@@ -52,6 +52,11 @@ export class Judge {
     this.moving = endsDiffer(first, second).map(({ path }) => path)
   }
 
+  /** Whether the tool's mock has ever said what it does. */
+  isOutspoken(tool: string): boolean {
+    return this.outspoken.has(tool)
+  }
+
   /** By tool and input. */
   count({ runId, driven }: Seen): Map<string, Counted> {
     this.hear(driven.entries)

@@ -30,7 +30,11 @@ function toolOf(
   const sentAgain = sum(others.map(({ again }) => again))
   const upstream = plan.upstreamOf(tool, replayClass)
   const duplicates = kinds('duplicate', 'strange')
-  const visible = upstream === 'mock' || totals?.[tool] !== undefined
+  const counted = totals?.[tool] !== undefined
+  // The mock of a pure tool that says nothing is taken to do nothing: that shows nothing.
+  const told = replayClass !== 'pure' || judge.isOutspoken(tool)
+  const visible = counted || (upstream === 'mock' && told)
+  const caught = doubts.length > 0 || sentAgain > 0 || points.some((one) => isCaught(one, tool))
   const effects = totals?.[tool] ?? sum(was.map((row) => row.effects))
   return {
     ...{ tool, replayClass, upstream, sentAgain, duplicates, lost: kinds('lost') },
@@ -38,7 +42,7 @@ function toolOf(
     effectsMax: Math.max(Math.min(1, effects), ...others.map(({ most }) => most)),
     doubts: doubts.length,
     doubtsInVain: doubts.filter(({ happened }) => !happened).length,
-    holds: holdsOf(replayClass, { duplicates, sentAgain, visible }),
+    holds: holdsOf(replayClass, { duplicates, sentAgain, visible, caught }),
   }
 }
 
@@ -70,12 +74,24 @@ function ofTool(counts: ReadonlyMap<string, Counted>, tool: string): Map<string,
   return new Map([...counts].filter(([, row]) => row.tool === tool))
 }
 
+/** Whether a death fell between an intent of the tool and its receipt. */
+function isCaught({ deaths, seen }: Tried, tool: string): boolean {
+  const probed = seen?.driven.entries.some((entry) => entry.tool === tool && entry.what === 'probe')
+  const between = deaths.some((death) => {
+    if (death === `before ${tool}` || death === `after ${tool}`) return true
+    const [, when, parts = ''] = /^(before|after) commit \((.*)\)$/.exec(death) ?? []
+    const words = when === 'after' ? ['intent'] : ['receipt', 'failure']
+    return words.some((word) => parts.split(', ').includes(`${word} of ${tool}`))
+  })
+  return probed === true || between
+}
+
 function holdsOf(
   replayClass: ReplayClass | null,
-  seen: { duplicates: number; sentAgain: number; visible: boolean },
+  seen: { duplicates: number; sentAgain: number; visible: boolean; caught: boolean },
 ): Holds {
   if (seen.duplicates > 0) return 'no'
-  if (replayClass === 'unsafe_on_replay') return 'yes'
+  if (replayClass === 'unsafe_on_replay') return seen.caught ? 'yes' : 'not_tried'
   if (seen.sentAgain === 0) return 'not_tried'
   return seen.visible ? 'yes' : 'assumed'
 }

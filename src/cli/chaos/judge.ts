@@ -4,6 +4,7 @@
 import { canonical } from '../../model/canonical.ts'
 import { type Difference, differences, isWithin } from './compare.ts'
 import type { Driven } from './drive.ts'
+import { nameless } from './nameless.ts'
 import type { ChaosFinding } from './report.ts'
 import { movingParts, withoutParts } from './restless.ts'
 import type { End, Entry } from './types.ts'
@@ -195,11 +196,6 @@ function times(count: number): string {
 /** Tools that did something for an input which the other run never had. */
 function restlessIn(a: Map<string, Counted>, b: Map<string, Counted>): string[] {
   return [...a].filter(([place]) => !b.has(place)).map(([, { tool }]) => tool)
-}
-
-/** Without the run's own id, which keys and inputs are made of. */
-function nameless(value: unknown, runId: string): unknown {
-  return JSON.parse(canonical(value ?? null).replaceAll(runId, '<run>'))
 }
 
 function endsDiffer(a: Seen, b: Seen): Difference[] {

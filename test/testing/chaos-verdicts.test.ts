@@ -1,8 +1,10 @@
 // What chaos says must be so: no wolf is cried, and nothing is said to hold that nobody tried.
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { junitXml } from '../../src/cli/chaos/formats.ts'
+import { nameless } from '../../src/cli/chaos/nameless.ts'
 import { tool, workflow } from '../../src/index.ts'
-import { type ChaosReport, chaos, type MockCall } from '../../src/testing/index.ts'
+import { type Agent, type ChaosReport, chaos, type MockCall } from '../../src/testing/index.ts'
 
 const Any = z.any()
 const unsafe = (name: string) =>
@@ -77,4 +79,38 @@ test('J2 an unsafe tool between whose intent and receipt nobody died was not tri
   const only = await chaos({ graph: lookAndMail, mocks, kills: 1 })
   expect(only.points.map(({ deaths }) => deaths.join())).toEqual(['after look'])
   expect(holdsOf(only)).toMatchObject({ mail: 'not_tried' })
+})
+
+test('J2 a run id that is a number or a letter is left out of texts, and of nothing else', () => {
+  const value = { order: 42, note: 'run 42:7', 42: [true, null, '42'] }
+  const without = { order: 42, note: 'run <run>:7', 42: [true, null, '<run>'] }
+  expect(nameless(value, '42')).toEqual(without)
+  expect(nameless({ a: 'a', ok: true }, 'true')).toEqual({ a: 'a', ok: true })
+  // Its own ids are long, and keys of maps are made of them too.
+  expect(nameless({ 'chaos-1f-1:x': 1 }, 'chaos-1f-1')).toEqual({ '<run>:x': 1 })
+})
+
+test('J2 another way after a crash is strange, and says nothing against a class', async () => {
+  let visits = 0
+  const roving = workflow({
+    id: 'roving@1.0.0',
+    input: Any,
+    tools: [mail],
+    // Not through ctx: who comes later sees another number.
+    run: async (_, ctx) => ctx.call(mail, { n: visits++ < 2 ? 'first' : visits }),
+  })
+  const report = await chaos({ graph: roving, mocks: { mail: () => 1 }, ignore: ['output'] })
+  const kinds = report.points.flatMap(({ findings }) => findings.map(({ kind }) => kind))
+  expect([kinds.includes('strange'), kinds.includes('duplicate')]).toEqual([true, false])
+  expect(report.tools).toMatchObject([{ duplicates: 0, effectsMax: 1, holds: 'yes' }])
+  expect(report.ok).toBe(false)
+  expect(junitXml(report)).not.toContain('it is not unsafe_on_replay')
+})
+
+test('J2 what nobody guards and is sent in other words after a crash is no good class', async () => {
+  let lives = 0
+  const agent: Agent = (_, { upstream }) => upstream('mail', { n: lives++ < 2 ? 'first' : lives })
+  const report = await chaos({ agent, mocks: { mail: () => 1 } })
+  expect(report.tools).toMatchObject([{ duplicates: 0, replayClass: null, holds: 'no' }])
+  expect(junitXml(report)).toContain('mail happened otherwise after a crash: nobody guards it')
 })

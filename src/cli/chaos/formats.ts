@@ -49,7 +49,11 @@ export function junitXml(report: ChaosReport): string {
 function toolCase(subject: string, { tool, replayClass, holds, effectsMax }: ChaosTool): string {
   const name = replayClass === null ? `${tool}, unguarded` : `${tool} is ${classWord(replayClass)}`
   const why = replayClass === null ? 'nobody guards it' : `it is not ${replayClass}`
-  const says = `one call of ${tool} had ${effectsMax} effects: ${why}`
+  const what =
+    effectsMax > 1
+      ? `one call of ${tool} had ${effectsMax} effects`
+      : `${tool} happened otherwise after a crash`
+  const says = `${what}: ${why}`
   return testCase({ subject, name, ms: 0, faults: holds === 'no' ? [says] : [] })
 }
 

@@ -29,7 +29,9 @@ function toolOf(
   const doubts = points.flatMap((point) => point.doubts).filter((one) => one.tool === tool)
   const sentAgain = sum(others.map(({ again }) => again))
   const upstream = plan.upstreamOf(tool, replayClass)
-  const duplicates = kinds('duplicate', 'strange')
+  const duplicates = kinds('duplicate')
+  // Another way after a crash is the node's doing, unless nobody stands between it and the tool.
+  const bad = duplicates + (replayClass === null ? kinds('strange') : 0)
   const counted = totals?.[tool] !== undefined
   // The mock of a pure tool that says nothing is taken to do nothing: that shows nothing.
   const told = replayClass !== 'pure' || judge.isOutspoken(tool)
@@ -42,7 +44,7 @@ function toolOf(
     effectsMax: Math.max(Math.min(1, effects), ...others.map(({ most }) => most)),
     doubts: doubts.length,
     doubtsInVain: doubts.filter(({ happened }) => !happened).length,
-    holds: holdsOf(replayClass, { duplicates, sentAgain, visible, caught }),
+    holds: holdsOf(replayClass, { bad, sentAgain, visible, caught }),
   }
 }
 
@@ -51,7 +53,7 @@ function compared(judge: Judge, seen: Seen, tool: string): { again: number; most
   const { reference } = judge
   const was = ofTool(judge.count(reference), tool)
   const rows = [...ofTool(judge.count(seen), tool)]
-  const over = rows.map(([place, { asks }]) => Math.max(0, asks - (was.get(place)?.asks ?? 0)))
+  const over = rows.map(([place, { asks }]) => Math.max(0, asks - (was.get(place)?.asks ?? 1)))
   const counted = seen.driven.totals?.[tool]
   const most =
     counted === undefined
@@ -88,9 +90,9 @@ function isCaught({ deaths, seen }: Tried, tool: string): boolean {
 
 function holdsOf(
   replayClass: ReplayClass | null,
-  seen: { duplicates: number; sentAgain: number; visible: boolean; caught: boolean },
+  seen: { bad: number; sentAgain: number; visible: boolean; caught: boolean },
 ): Holds {
-  if (seen.duplicates > 0) return 'no'
+  if (seen.bad > 0) return 'no'
   if (replayClass === 'unsafe_on_replay') return seen.caught ? 'yes' : 'not_tried'
   if (seen.sentAgain === 0) return 'not_tried'
   return seen.visible ? 'yes' : 'assumed'

@@ -114,3 +114,42 @@ test('J2 what nobody guards and is sent in other words after a crash is no good 
   expect(report.tools).toMatchObject([{ duplicates: 0, replayClass: null, holds: 'no' }])
   expect(junitXml(report)).toContain('mail happened otherwise after a crash: nobody guards it')
 })
+
+test('J2 one key for two inputs is found: the second customer is never charged', async () => {
+  const charge = tool({
+    name: 'charge',
+    replayClass: 'idempotent_with_key',
+    idempotencyKey: () => 'monthly',
+    keyTtlMs: 3_600_000,
+    input: z.object({ customer: z.string() }),
+    run: async () => 1,
+  })
+  const one = workflow({
+    id: 'one@1.0.0',
+    input: Any,
+    tools: [charge],
+    run: (input, ctx) => ctx.call(charge, input),
+  })
+  // Within one run the gate sees it: these are two.
+  const both = workflow({
+    id: 'both@1.0.0',
+    input: Any,
+    run: async (_, ctx) => {
+      for (const customer of ['acme', 'zenith']) await ctx.spawn(one, { customer })
+      return 1
+    },
+  })
+  const once = { charge: (_: unknown, call: MockCall) => call.once(() => 1) }
+  const report = await chaos({ graph: both, graphs: [one], mocks: once, kills: 1 })
+  expect(report.ok).toBe(false)
+  expect(report.points[0]?.findings).toEqual([
+    {
+      ...{ kind: 'key', tool: 'charge' },
+      message:
+        'one key, two inputs: charge did {"customer":"acme"} for "monthly", ' +
+        'so never {"customer":"zenith"}',
+    },
+  ])
+  expect(holdsOf(report)).toEqual({ charge: 'no' })
+  expect(junitXml(report)).toContain('one key of charge has had two inputs')
+})

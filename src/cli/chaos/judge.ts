@@ -2,6 +2,7 @@
 // counted by tool and input, and compared with the uninterrupted run's: more is a duplicate, fewer
 // is lost.
 import { canonical } from '../../model/canonical.ts'
+import { collisions } from './collisions.ts'
 import { type Difference, differences, isWithin } from './compare.ts'
 import type { Driven } from './drive.ts'
 import { nameless } from './nameless.ts'
@@ -100,9 +101,10 @@ export class Judge {
     })
     const effects = this.effectFindings(seen)
     const twice = effects.filter(({ kind }) => kind === 'duplicate' || kind === 'strange')
+    const keys = this.keyFindings(seen)
     // A run that was given up has lost what it had not come to, and has another end.
-    if (asked.length > 0) return [...asked, ...twice]
-    return [...effects, ...this.endFindings(seen)]
+    if (asked.length > 0) return [...asked, ...twice, ...keys]
+    return [...effects, ...keys, ...this.endFindings(seen)]
   }
 
   private effectFindings(seen: Seen): ChaosFinding[] {
@@ -128,6 +130,28 @@ export class Judge {
       return [{ kind: 'duplicate', tool, message }]
     })
     return [...found, ...repeated]
+  }
+
+  /** An upstream that honours keys does nothing for the second input under one key. */
+  private keyFindings({ runId, driven }: Seen): ChaosFinding[] {
+    const counted = Object.keys(driven.totals ?? {})
+    const sent = driven.entries.filter(
+      ({ what, key, tool, replayClass, reply }) =>
+        what === 'run' &&
+        key !== null &&
+        replayClass !== 'pure' &&
+        reply?.ok === true &&
+        !counted.includes(tool),
+    )
+    const keys = new Set<string>()
+    return collisions(sent.map((entry) => ({ entry, effects: this.effectsOf(entry, keys) }))).map(
+      ({ tool, key, done, input }) => {
+        const [first, second] = [done, input].map((one) => JSON.stringify(nameless(one, runId)))
+        const name = JSON.stringify(nameless(key, runId))
+        const message = `one key, two inputs: ${tool} did ${first} for ${name}, so never ${second}`
+        return { kind: 'key', tool, message }
+      },
+    )
   }
 
   private restlessTools(first: Seen, second: Seen): string[] {

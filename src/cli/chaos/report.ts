@@ -5,6 +5,7 @@ export type FindingKind =
   | 'duplicate'
   | 'lost'
   | 'strange'
+  | 'key'
   | 'end'
   | 'drift'
   | 'doubt'

@@ -31,7 +31,7 @@ function toolOf(
   const upstream = plan.upstreamOf(tool, replayClass)
   const duplicates = kinds('duplicate')
   // Another way after a crash is the node's doing, unless nobody stands between it and the tool.
-  const bad = duplicates + (replayClass === null ? kinds('strange') : 0)
+  const bad = duplicates + kinds('key') + (replayClass === null ? kinds('strange') : 0)
   const counted = totals?.[tool] !== undefined
   // The mock of a pure tool that says nothing is taken to do nothing: that shows nothing.
   const told = replayClass !== 'pure' || judge.isOutspoken(tool)

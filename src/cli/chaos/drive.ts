@@ -53,10 +53,15 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   const check = () => {
     if (clock.mono() - began > timeoutMs || lives.length > livesMax) throw endless(timeoutMs, lives)
   }
+  // What is still under way there may yet happen: nobody can say that it did not.
+  const settled = async () => {
+    const leftMs = timeoutMs - (clock.mono() - began)
+    if (await within(clock, leftMs, stage.settled())) return
+    throw new NoEnd('endless', `${lateText(timeoutMs)}${silentOf(stage)}`, lives)
+  }
   const rest = async (said: End | null): Promise<boolean> => {
     check()
-    // What is still under way there may yet happen: nobody can say that it did not.
-    await stage.settled()
+    await settled()
     if (await attendant.attend()) {
       if (++rounds > roundsMax) throw new NoEnd('endless', asksForEver(attendant), lives)
       return true
@@ -69,12 +74,12 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   for (;;) {
     const life = await stage.live(dieAts[lives.length] ?? 0, rest)
     lives.push(life)
-    if (life.fault) throw faultOf(life, lives)
+    if (life.fault) throw faultOf(life, lives, stage)
     check()
     if (life.died !== null) {
       // It may have died on its way out, when all was done.
       end = null
-      await stage.settled()
+      await settled()
       continue
     }
     if (end) {
@@ -121,14 +126,34 @@ function asksForEver({ doubts }: Attendant): string {
 
 function endless(timeoutMs: number, lives: readonly Life[]): NoEnd {
   const count = lives.length === 1 ? '1 life' : `${lives.length} lives`
-  const message = `it had not ended after ${Math.round(timeoutMs / 1_000)} s and ${count}`
-  return new NoEnd('endless', message, lives)
+  return new NoEnd('endless', `${lateText(timeoutMs)} and ${count}`, lives)
 }
 
-function faultOf({ fault }: Life, lives: readonly Life[]): Error {
+function lateText(timeoutMs: number): string {
+  return `it had not ended after ${timeoutMs / 1_000} s`
+}
+
+/** Whom one waits for, if it is a mock. */
+function silentOf(stage: Stage): string {
+  const silent = stage.entries().filter(({ reply, real }) => reply === null && !real)
+  const names = [...new Set(silent.map(({ tool }) => `mocks.${tool}`))]
+  return names.length === 0 ? '' : `: ${names.join(', ')} did not answer`
+}
+
+/** Whether it ended in time. */
+async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {
+  let cancel = () => {}
+  const late = new Promise<false>((resolve) => {
+    cancel = clock.after(Math.max(1, ms), () => resolve(false))
+  })
+  return Promise.race([work.then(() => true), late]).finally(() => cancel())
+}
+
+function faultOf({ fault }: Life, lives: readonly Life[], stage: Stage): Error {
   const { code = '', message = '', ours = false } = fault ?? {}
   if (ours) return new CounterfoilError(code, message)
-  return new NoEnd(code === 'timeout' ? 'endless' : 'crash', message, lives)
+  if (code !== 'timeout') return new NoEnd('crash', message, lives)
+  return new NoEnd('endless', `${message}${silentOf(stage)}`, lives)
 }
 
 function since(now: Driven['totals'], before: Driven['totals']): Driven['totals'] {

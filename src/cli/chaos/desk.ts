@@ -98,7 +98,7 @@ export class Attendant {
       ...{ kind: item.kind === 'question' ? 'question' : 'approval', title, queue, runId },
       ...{ data: held ? body.input : body.data, tool: held ? (body.subject?.tool ?? null) : null },
     }
-    const answer = await this.stage.answer(asked)
+    const answer = await named('answers', title, this.stage.answer(asked))
     if (item.kind === 'question') {
       const name = JSON.stringify(title)
       if (answer === undefined) throw unanswered(`asks ${name}`, `answers = { ${name}: … }`)
@@ -125,7 +125,7 @@ export class Attendant {
     for (const run of await runsOf(desk.store, desk.namespace)) {
       if (run.state !== 'waiting_tool' || run.waitingFor?.kind !== 'signal') continue
       for (const name of run.waitingFor.names ?? []) {
-        const data = await this.stage.signal(name, run.runId)
+        const data = await named('signals', name, this.stage.signal(name, run.runId))
         if (data === undefined) {
           // Its time will be over.
           if (run.wakeAt !== null) continue
@@ -154,6 +154,17 @@ function rulingOf(ruling: Ruling | undefined, title: string): Said {
     `the answer to approval ${JSON.stringify(title)} is ${JSON.stringify(ruling)}; it must be ` +
       "'approve', 'reject', { edit: … } or { respond: … }",
   )
+}
+
+/** What the user's function throws, with its name. */
+async function named(what: string, about: string, said: Promise<unknown>): Promise<unknown> {
+  try {
+    return await said
+  } catch (error) {
+    const why = (error as Error)?.message ?? String(error)
+    const message = `\`${what}\` threw for ${JSON.stringify(about)}: ${why}`
+    throw new CounterfoilError('CHAOS_OPTIONS', message)
+  }
 }
 
 function unanswered(what: string, line: string): CounterfoilError {

@@ -64,7 +64,7 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
     onProgress(`${points.length} of ${chosen.length} crash points`)
   })
   points.sort((a, b) => a.point - b.point)
-  notes.push(...missedOf(points))
+  notes.push(...missedOf(points), ...presumedOf(points))
   const tools = toolsOf(judge, points, plan)
   return {
     ...{ subject: plan.subject, store: plan.store, seed: plan.seed, boundaries: spots.length },
@@ -115,6 +115,16 @@ function missedOf(points: readonly Tried[]): string[] {
     `${what}, so nothing was tried: what the first run did, no other one does. Does the code ` +
       'keep something in a variable from run to run?',
   )
+}
+
+/** What chaos itself said without knowing is told. */
+function presumedOf(points: readonly Tried[]): string[] {
+  const tools = new Set(points.flatMap(({ seen }) => seen?.driven.presumed ?? []))
+  if (tools.size === 0) return []
+  return [
+    `functions of ${[...tools].join(', ')} were killed half-way; nobody counts what they did, so ` +
+      'they were taken to have done it: what is lost there is not seen',
+  ]
 }
 
 export interface Tried extends ChaosPoint {

@@ -15,6 +15,8 @@ export interface Driven {
   readonly end: End
   readonly entries: readonly Entry[]
   readonly doubts: readonly ChaosDoubt[]
+  /** Tools of which a function was cut, and was taken to have done its work. */
+  readonly presumed: readonly string[]
   /** The sandbox's own count of what was done here; null if nobody counts there. */
   readonly totals: Readonly<Record<string, number>> | null
 }
@@ -44,8 +46,8 @@ export class NoEnd extends Error {
 
 export async function drive(stage: Stage, options: DriveOptions): Promise<Driven> {
   const { dieAts, timeoutMs, truth, clock = systemClock } = options
-  const attendant = new Attendant(stage, truth)
   const before = await stage.totals()
+  const attendant = new Attendant(stage, truth, before)
   const lives: Life[] = []
   const began = clock.mono()
   let end: End | null = null
@@ -84,7 +86,8 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
     }
     if (end) {
       const totals = since(await stage.totals(), before)
-      return { lives, end, entries: stage.entries(), doubts: attendant.doubts, totals }
+      const { doubts, presumed } = attendant
+      return { lives, end, entries: stage.entries(), doubts, totals, presumed: [...presumed] }
     }
     await waitOn(stage, lives)
   }

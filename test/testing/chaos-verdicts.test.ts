@@ -107,7 +107,7 @@ test('J2 another way after a crash is strange, and says nothing against a class'
   expect(junitXml(report)).not.toContain('it is not unsafe_on_replay')
 })
 
-test('J2 what nobody guards and is sent in other words after a crash is no good class', async () => {
+test('J2 what nobody guards and is sent in other words after a crash is bad', async () => {
   let lives = 0
   const agent: Agent = (_, { upstream }) => upstream('mail', { n: lives++ < 2 ? 'first' : lives })
   const report = await chaos({ agent, mocks: { mail: () => 1 } })

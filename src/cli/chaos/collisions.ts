@@ -1,4 +1,4 @@
-// Two inputs under one idempotency key: the upstream does the first, and answers the second with it.
+// Two inputs under one idempotency key: the upstream does the first, and never the second.
 import { canonical } from '../../model/canonical.ts'
 import type { Entry } from './types.ts'
 

@@ -98,7 +98,8 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
   const { concurrency = Math.min(lanesMax, availableParallelism()) } = options
   for (const [name, value] of Object.entries({ kills, timeoutMs, concurrency })) {
     if (Number.isSafeInteger(value) && value >= 1) continue
-    const message = `chaos: \`${name}\` is ${String(value)}; it must be a whole number of at least 1`
+    const must = 'it must be a whole number of at least 1'
+    const message = `chaos: \`${name}\` is ${String(value)}; ${must}`
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
   return {

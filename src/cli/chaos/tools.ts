@@ -59,7 +59,9 @@ function compared(judge: Judge, seen: Seen, tool: string): { again: number; most
     counted === undefined
       ? rows.map(([place, { effects }]) => mostOf(effects, was.get(place)?.effects ?? 0))
       : [mostOf(counted, reference.driven.totals?.[tool] ?? 0)]
-  const ofOne = judge.calls(seen).flatMap((call) => (call.tool === tool ? call.times : []))
+  // A function that was cut counts as begun; where the sandbox counts, only that is believed.
+  const calls = counted === undefined ? judge.calls(seen) : []
+  const ofOne = calls.flatMap((call) => (call.tool === tool ? call.times : []))
   return { again: sum(over), most: Math.max(0, ...most, ...ofOne) }
 }
 

@@ -112,6 +112,8 @@ async function endOf({ store, namespace }: Desk, runId: string): Promise<End | n
 async function waitOn(stage: Stage, lives: readonly Life[]): Promise<void> {
   const runs = await stage.look(({ store, namespace }) => runsOf(store, namespace))
   const live = runs.filter(({ state }) => !isEnded(state))
+  // A late answer has decided a doubt meanwhile: there is something to do again.
+  if (live.some(({ state }) => state === 'pending')) return
   const times = live.flatMap(({ wakeAt }) => wakeAt ?? [])
   if (times.length > 0) return stage.jump(Math.min(...times))
   const what = live.map(({ runId, state, waitingFor }) => {

@@ -1,14 +1,13 @@
 // What every command is given: the global options, resolved, and the store they name.
-import { statSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { basename, isAbsolute, relative, resolve } from 'node:path'
+import { basename, isAbsolute, relative } from 'node:path'
 import { type Command, Option } from 'commander'
-import { CounterfoilError } from '../model/errors.ts'
 import { type Counterfoil, open } from '../open.ts'
 import { isPostgresUrl, locate } from '../store/postgres/location.ts'
 import type { Carried } from './dev/load.ts'
 import { createOutput, type Output, warn } from './output.ts'
 import { createProgress, type Progress, stderrLine } from './progress.ts'
+import { checkStoreFile } from './store-file.ts'
 import { shellWord, widthOf } from './text.ts'
 import { usageError } from './usage.ts'
 
@@ -133,7 +132,11 @@ export async function withStore<T>(
   if (storeUrl === 'memory:') {
     throw usageError('a memory: store lives inside one process, so there is nothing to look at')
   }
-  if (storeUrl.startsWith('sqlite:')) checkFile(storeUrl.slice('sqlite:'.length))
+  checkStoreFile(
+    storeUrl,
+    'Name the right one with --store sqlite:<file> or COUNTERFOIL_STORE; a worker makes one when ' +
+      'it starts (counterfoil dev, counterfoil demo)',
+  )
   return withCounterfoil(cli, { graphs: [] }, async (cf) => {
     const moved = options.tellMoved === false ? null : await cf.store.moved()
     if (moved !== null) cli.warn(moved)
@@ -170,19 +173,6 @@ function quietly(say: (message: string) => void): (message: string) => void {
     if (message !== last) say(message)
     last = message
   }
-}
-
-function checkFile(given: string): void {
-  const path = resolve(given)
-  const stat = given === '' ? undefined : statSync(path, { throwIfNoEntry: false })
-  if (given === '' || (stat !== undefined && (!stat.isFile() || stat.size > 0))) return
-  const what = stat === undefined ? 'there is no store at' : 'there is nothing in the file'
-  throw new CounterfoilError(
-    'STORE_NOT_FOUND',
-    `${what} ${path}; nothing was created. Name the right one with --store sqlite:<file> or ` +
-      'COUNTERFOIL_STORE; a worker makes one when it starts (counterfoil dev, counterfoil demo)',
-    { details: { path } },
-  )
 }
 
 /** Why somebody does what stays on record; refused where there is no default for it. */

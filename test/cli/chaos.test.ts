@@ -43,7 +43,9 @@ function file(...parts: string[]): string {
 }
 
 const finding = z.strictObject({
-  kind: z.enum(['duplicate', 'lost', 'strange', 'end', 'drift', 'doubt', 'endless', 'crash']),
+  kind: z.enum([
+    ...['duplicate', 'lost', 'strange', 'key', 'end', 'drift', 'doubt', 'endless', 'crash'],
+  ] as const),
   tool: z.string().nullable(),
   message: z.string(),
 })
@@ -361,3 +363,12 @@ describePostgres('on Postgres', () => {
     longMs,
   )
 })
+
+test('J2 a file whose top level never ends is named, and not waited for', async () => {
+  const path = file('await new Promise(() => {})')
+  const { code, stderr } = await run(['chaos', path, '--timeout', '2s'])
+  expect(code).not.toBe(0)
+  // Lines are wrapped, and paths with them.
+  expect(stderr.replaceAll(/\s+/g, ' ')).toContain('was not loaded after 2 s')
+  expect(stderr.replaceAll(/\s+/g, '')).toContain(path)
+}, 60_000)

@@ -25,6 +25,10 @@ export interface Plan extends JudgeOptions {
   readonly notes: readonly string[]
   /** The names of the mocks that there are. */
   readonly mocks: readonly string[]
+  /** Whose own function is run: names, `pure`, `all`. */
+  readonly real: readonly string[]
+  /** The names of the tools that graphs declare; steps and agents show theirs when they run. */
+  readonly declared: readonly string[]
   /** Not a graph of ours: what calls its tools is somebody else's. */
   readonly isAgent: boolean
   readonly onProgress?: (text: string) => void
@@ -42,6 +46,7 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
   const began = clock.mono()
   onProgress('the uninterrupted run')
   const first = await uninterrupted(plan)
+  checkReal(plan, first.driven)
   // What moves by itself must not be taken for the work of a crash.
   const second = await uninterrupted(plan)
   const judge = new Judge(first, second, plan)
@@ -59,6 +64,7 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
     onProgress(`${points.length} of ${chosen.length} crash points`)
   })
   points.sort((a, b) => a.point - b.point)
+  notes.push(...missedOf(points), ...presumedOf(points))
   const tools = toolsOf(judge, points, plan)
   return {
     ...{ subject: plan.subject, store: plan.store, seed: plan.seed, boundaries: spots.length },
@@ -67,6 +73,17 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
     ...{ tools, moving: judge.moving, notes, ms: clock.mono() - began },
     ok: points.every(({ findings }) => findings.length === 0),
   }
+}
+
+/** A misspelt name would leave the mock in its place, and nobody would know. */
+function checkReal({ real, declared }: Plan, { entries }: Driven): void {
+  const there = [...new Set([...declared, ...entries.map(({ tool }) => tool)])]
+  const strange = real.find((name) => ![...there, 'pure', 'all'].includes(name))
+  if (strange === undefined) return
+  throw new CounterfoilError(
+    'CHAOS_OPTIONS',
+    `real: there is no tool "${strange}"; there are: ${there.join(', ')}; or pure, or all`,
+  )
 }
 
 /** A mock that nobody asks may stand beside a tool that has sent something real. */
@@ -84,6 +101,32 @@ function unasked({ mocks, isAgent }: Plan, { entries }: Driven): string[] {
   return silent.map((name) => `mocks.${name} was not asked without a crash${why}`)
 }
 
+/** A boundary that timing moved away kills nobody; if none of them does, nothing was tried. */
+function missedOf(points: readonly Tried[]): string[] {
+  const missed = points.filter(({ deaths }) => deaths.length === 0).length
+  if (points.length === 0) return ['there was no boundary to be killed at']
+  if (missed === 0) return []
+  const what = `${missed} of ${points.length} crash points killed nobody`
+  // What ended otherwise is told as it is.
+  const found = points.some(({ findings }) => findings.length > 0)
+  if (missed < points.length || found) return [`${what}: their boundary did not come again`]
+  throw new CounterfoilError(
+    'CHAOS_NO_REFERENCE',
+    `${what}, so nothing was tried: what the first run did, no other one does. Does the code ` +
+      'keep something in a variable from run to run?',
+  )
+}
+
+/** What chaos itself said without knowing is told. */
+function presumedOf(points: readonly Tried[]): string[] {
+  const tools = new Set(points.flatMap(({ seen }) => seen?.driven.presumed ?? []))
+  if (tools.size === 0) return []
+  return [
+    `functions of ${[...tools].join(', ')} were killed half-way; nobody counts what they did, so ` +
+      'they were taken to have done it: what is lost there is not seen',
+  ]
+}
+
 export interface Tried extends ChaosPoint {
   /** Null if it did not come to its end. */
   readonly seen: Seen | null
@@ -97,7 +140,10 @@ async function uninterrupted(plan: Plan): Promise<Seen> {
     const driven = await drive(stage, { dieAts: [], timeoutMs, truth })
     const { state, error } = driven.end
     if (state === 'completed') return { runId: stage.runId, driven }
-    throw noReference(`it is ${state}${error === null ? '' : `: ${error}`}`)
+    const asked = driven.doubts.map(
+      ({ tool, reason, title }) => `; ${reason} of ${tool ?? 'the run'}: ${title}`,
+    )
+    throw noReference(`it is ${state}${error === null ? '' : `: ${error}`}${asked.join('')}`)
   } catch (error) {
     throw error instanceof NoEnd ? noReference(error.message) : error
   } finally {

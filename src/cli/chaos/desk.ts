@@ -10,6 +10,7 @@ import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
 import type { Asked, Desk, Entry, Ruling, Stage } from './types.ts'
 
+type Totals = Readonly<Record<string, number>> | null
 type Said = Pick<DecideRequest, 'outcome' | 'result'>
 
 export interface Truth {
@@ -21,11 +22,18 @@ export class Attendant {
   readonly doubts: ChaosDoubt[] = []
   private readonly stage: Stage
   private readonly truth: Truth
+  /** Tools of which a function was cut, and nobody could say whether it had done its work. */
+  readonly presumed = new Set<string>()
+  private readonly before: Totals
+  /** How many cut functions of a tool have done their work, by the sandbox's count. */
+  private readonly cutDone = new Map<string, number>()
   private readonly called = new Set<string>()
   private readonly signals = new Map<string, number>()
 
-  constructor(stage: Stage, truth: Truth) {
+  /** `before`: what the sandbox had counted when the stage was opened. */
+  constructor(stage: Stage, truth: Truth, before: Totals) {
     this.stage = stage
+    this.before = before
     this.truth = truth
   }
 
@@ -42,7 +50,7 @@ export class Attendant {
   private async decideAll(desk: Desk): Promise<number> {
     const { items } = await desk.inbox.list({ countMax: 500 })
     for (const item of items) {
-      const said = item.kind === 'doubt' ? this.doubt(item) : await this.rule(item)
+      const said = await (item.kind === 'doubt' ? this.doubt(item) : this.rule(item))
       await this.say(desk, item, said)
     }
     return items.length
@@ -63,10 +71,10 @@ export class Attendant {
     }
   }
 
-  private doubt(item: Item): Said {
+  private async doubt(item: Item): Promise<Said> {
     const { reason, title, body } = item
     const tool = body.subject?.tool ?? null
-    const landed = reason === 'unknown' ? this.landed(item) : null
+    const landed = reason === 'unknown' ? await this.landed(item) : null
     const happened = landed !== null
     this.doubts.push({ tool, reason: reason ?? '', title, happened })
     if (reason === 'poison') return { outcome: 'resume' }
@@ -75,7 +83,8 @@ export class Attendant {
     return landed ? { outcome: 'happened', result: landed.value } : { outcome: 'did_not_happen' }
   }
 
-  private landed({ runId, generation, visit, body }: Item): { value: unknown } | null {
+  private async landed(item: Item): Promise<{ value: unknown } | null> {
+    const { runId, generation, visit, body } = item
     if (body.subject === null) return null
     const call = `${generation}#${visit}/${keyOf(body.subject)}`
     const found = this.stage.entries().filter((entry) => {
@@ -86,9 +95,25 @@ export class Attendant {
     const answered = found.find(({ reply }) => reply?.ok)
     if (answered?.reply?.ok) return { value: answered.reply.value ?? null }
     const done = found.find(({ reply, effects }) => reply !== null && (effects ?? 0) > 0)
-    // A function that died half-way may have done it: never to be sent again is the careful answer.
-    const cut = done ?? found.find(({ reply, real }) => real && reply === null)
-    return cut ? { value: this.truth.resultOf(cut) } : null
+    if (done) return { value: this.truth.resultOf(done) }
+    const cut = found.find(({ reply, real }) => real && reply === null)
+    return cut && (await this.isDone(cut)) ? { value: this.truth.resultOf(cut) } : null
+  }
+
+  /** Of a function that died half-way. Without a count: never again is the careful answer. */
+  private async isDone({ tool }: Entry): Promise<boolean> {
+    const now = (await this.stage.totals())?.[tool]
+    if (now === undefined) {
+      this.presumed.add(tool)
+      return true
+    }
+    const answered = this.stage
+      .entries()
+      .filter((entry) => entry.what === 'run' && entry.tool === tool && entry.reply?.ok).length
+    const known = answered + (this.cutDone.get(tool) ?? 0)
+    if (now - (this.before?.[tool] ?? 0) <= known) return false
+    this.cutDone.set(tool, (this.cutDone.get(tool) ?? 0) + 1)
+    return true
   }
 
   private async rule(item: Item): Promise<Said> {
@@ -98,7 +123,7 @@ export class Attendant {
       ...{ kind: item.kind === 'question' ? 'question' : 'approval', title, queue, runId },
       ...{ data: held ? body.input : body.data, tool: held ? (body.subject?.tool ?? null) : null },
     }
-    const answer = await this.stage.answer(asked)
+    const answer = await named('answers', title, this.stage.answer(asked))
     if (item.kind === 'question') {
       const name = JSON.stringify(title)
       if (answer === undefined) throw unanswered(`asks ${name}`, `answers = { ${name}: … }`)
@@ -125,7 +150,7 @@ export class Attendant {
     for (const run of await runsOf(desk.store, desk.namespace)) {
       if (run.state !== 'waiting_tool' || run.waitingFor?.kind !== 'signal') continue
       for (const name of run.waitingFor.names ?? []) {
-        const data = await this.stage.signal(name, run.runId)
+        const data = await named('signals', name, this.stage.signal(name, run.runId))
         if (data === undefined) {
           // Its time will be over.
           if (run.wakeAt !== null) continue
@@ -154,6 +179,17 @@ function rulingOf(ruling: Ruling | undefined, title: string): Said {
     `the answer to approval ${JSON.stringify(title)} is ${JSON.stringify(ruling)}; it must be ` +
       "'approve', 'reject', { edit: … } or { respond: … }",
   )
+}
+
+/** What the user's function throws, with its name. */
+async function named(what: string, about: string, said: Promise<unknown>): Promise<unknown> {
+  try {
+    return await said
+  } catch (error) {
+    const why = (error as Error)?.message ?? String(error)
+    const message = `\`${what}\` threw for ${JSON.stringify(about)}: ${why}`
+    throw new CounterfoilError('CHAOS_OPTIONS', message)
+  }
 }
 
 function unanswered(what: string, line: string): CounterfoilError {

@@ -15,6 +15,8 @@ export interface Driven {
   readonly end: End
   readonly entries: readonly Entry[]
   readonly doubts: readonly ChaosDoubt[]
+  /** Tools of which a function was cut, and was taken to have done its work. */
+  readonly presumed: readonly string[]
   /** The sandbox's own count of what was done here; null if nobody counts there. */
   readonly totals: Readonly<Record<string, number>> | null
 }
@@ -44,8 +46,8 @@ export class NoEnd extends Error {
 
 export async function drive(stage: Stage, options: DriveOptions): Promise<Driven> {
   const { dieAts, timeoutMs, truth, clock = systemClock } = options
-  const attendant = new Attendant(stage, truth)
   const before = await stage.totals()
+  const attendant = new Attendant(stage, truth, before)
   const lives: Life[] = []
   const began = clock.mono()
   let end: End | null = null
@@ -53,10 +55,15 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   const check = () => {
     if (clock.mono() - began > timeoutMs || lives.length > livesMax) throw endless(timeoutMs, lives)
   }
+  // What is still under way there may yet happen: nobody can say that it did not.
+  const settled = async () => {
+    const leftMs = timeoutMs - (clock.mono() - began)
+    if (await within(clock, leftMs, stage.settled())) return
+    throw new NoEnd('endless', `${lateText(timeoutMs)}${silentOf(stage)}`, lives)
+  }
   const rest = async (said: End | null): Promise<boolean> => {
     check()
-    // What is still under way there may yet happen: nobody can say that it did not.
-    await stage.settled()
+    await settled()
     if (await attendant.attend()) {
       if (++rounds > roundsMax) throw new NoEnd('endless', asksForEver(attendant), lives)
       return true
@@ -69,17 +76,18 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   for (;;) {
     const life = await stage.live(dieAts[lives.length] ?? 0, rest)
     lives.push(life)
-    if (life.fault) throw faultOf(life, lives)
+    if (life.fault) throw faultOf(life, lives, stage)
     check()
     if (life.died !== null) {
       // It may have died on its way out, when all was done.
       end = null
-      await stage.settled()
+      await settled()
       continue
     }
     if (end) {
       const totals = since(await stage.totals(), before)
-      return { lives, end, entries: stage.entries(), doubts: attendant.doubts, totals }
+      const { doubts, presumed } = attendant
+      return { lives, end, entries: stage.entries(), doubts, totals, presumed: [...presumed] }
     }
     await waitOn(stage, lives)
   }
@@ -104,6 +112,8 @@ async function endOf({ store, namespace }: Desk, runId: string): Promise<End | n
 async function waitOn(stage: Stage, lives: readonly Life[]): Promise<void> {
   const runs = await stage.look(({ store, namespace }) => runsOf(store, namespace))
   const live = runs.filter(({ state }) => !isEnded(state))
+  // A late answer has decided a doubt meanwhile: there is something to do again.
+  if (live.some(({ state }) => state === 'pending')) return
   const times = live.flatMap(({ wakeAt }) => wakeAt ?? [])
   if (times.length > 0) return stage.jump(Math.min(...times))
   const what = live.map(({ runId, state, waitingFor }) => {
@@ -121,14 +131,34 @@ function asksForEver({ doubts }: Attendant): string {
 
 function endless(timeoutMs: number, lives: readonly Life[]): NoEnd {
   const count = lives.length === 1 ? '1 life' : `${lives.length} lives`
-  const message = `it had not ended after ${Math.round(timeoutMs / 1_000)} s and ${count}`
-  return new NoEnd('endless', message, lives)
+  return new NoEnd('endless', `${lateText(timeoutMs)} and ${count}`, lives)
 }
 
-function faultOf({ fault }: Life, lives: readonly Life[]): Error {
+function lateText(timeoutMs: number): string {
+  return `it had not ended after ${timeoutMs / 1_000} s`
+}
+
+/** Whom one waits for, if it is a mock. */
+function silentOf(stage: Stage): string {
+  const silent = stage.entries().filter(({ reply, real }) => reply === null && !real)
+  const names = [...new Set(silent.map(({ tool }) => `mocks.${tool}`))]
+  return names.length === 0 ? '' : `: ${names.join(', ')} did not answer`
+}
+
+/** Whether it ended in time. */
+async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {
+  let cancel = () => {}
+  const late = new Promise<false>((resolve) => {
+    cancel = clock.after(Math.max(1, ms), () => resolve(false))
+  })
+  return Promise.race([work.then(() => true), late]).finally(() => cancel())
+}
+
+function faultOf({ fault }: Life, lives: readonly Life[], stage: Stage): Error {
   const { code = '', message = '', ours = false } = fault ?? {}
   if (ours) return new CounterfoilError(code, message)
-  return new NoEnd(code === 'timeout' ? 'endless' : 'crash', message, lives)
+  if (code !== 'timeout') return new NoEnd('crash', message, lives)
+  return new NoEnd('endless', `${message}${silentOf(stage)}`, lives)
 }
 
 function since(now: Driven['totals'], before: Driven['totals']): Driven['totals'] {

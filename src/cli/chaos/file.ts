@@ -7,6 +7,7 @@ import { randomHex } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { open } from '../../open.ts'
 import { isPostgresUrl } from '../../store/postgres/location.ts'
+import { checkStoreFile } from '../store-file.ts'
 import { type Plan, runChaos } from './chaos.ts'
 import { killsDefault, timeoutMsDefault } from './defaults.ts'
 import type { UpstreamKind } from './judge.ts'
@@ -64,9 +65,10 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
   options.onSession?.(() => session.close())
   try {
     const file = resolve(options.file)
-    const facts = await factsOf(session, file)
+    const settings = settingsOf(options)
+    const { timeoutMs } = settings
+    const facts = await factsOf(session, file, timeoutMs)
     const graph = chosenGraph(facts, options.graph ?? recording?.graph)
-    const timeoutMs = options.timeoutMs ?? timeoutMsDefault
     const upstreamOf = upstreams(facts, real)
     checkUpstreams(facts, graph, upstreamOf, recording)
     const cast: Cast = {
@@ -74,14 +76,14 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
       ...{ graph: graph?.id ?? null, input: inputOf(options, facts, recording) },
       key: store === undefined ? null : (process.env['COUNTERFOIL_KEY'] ?? randomHex(32)),
     }
-    const settings = settingsOf(options)
     return await runChaos({
       ...settings,
       // A sandbox counts for all who use it: two crash points at once would be taken for one.
       concurrency: countsThere(facts, real) ? 1 : settings.concurrency,
       ...{ subject: graph?.id ?? options.file, store: store ? 'postgres' : 'sqlite', upstreamOf },
       ...{ open: opener(cast), notes: notesOf(facts, real) },
-      ...{ mocks: facts.mocks, isAgent: graph === null },
+      ...{ mocks: facts.mocks, isAgent: graph === null, real },
+      declared: facts.graphs.flatMap(({ tools }) => tools.map(({ name }) => name)),
     })
   } finally {
     await session.close()
@@ -95,8 +97,9 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
   const { kills = killsDefault, seed = 1, timeoutMs = timeoutMsDefault } = options
   const { concurrency = Math.min(lanesMax, availableParallelism()) } = options
   for (const [name, value] of Object.entries({ kills, timeoutMs, concurrency })) {
-    if (Number.isFinite(value) && value >= 1) continue
-    const message = `chaos: \`${name}\` is ${String(value)}; it must be a number of at least 1`
+    if (Number.isSafeInteger(value) && value >= 1) continue
+    const must = 'it must be a whole number of at least 1'
+    const message = `chaos: \`${name}\` is ${String(value)}; ${must}`
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
   return {
@@ -109,6 +112,7 @@ async function readFrom(
   { store, run, blobDir }: NonNullable<ChaosFileOptions['from']>,
   namespace: string,
 ): Promise<Recording> {
+  checkStoreFile(store, 'Name the store of the recorded run with --from sqlite:<file>')
   const blobs = blobDir === undefined ? {} : { blobDir }
   const cf = await open({ store, namespace, graphs: [], onWarning: () => {}, ...blobs })
   try {
@@ -118,10 +122,10 @@ async function readFrom(
   }
 }
 
-async function factsOf(session: Session, file: string): Promise<Facts> {
+async function factsOf(session: Session, file: string, timeoutMs: number): Promise<Facts> {
   const dir = join(session.dir, 'facts')
   mkdirSync(dir)
-  const server = await UpstreamProcess.start({ session, file, recording: null }, dir)
+  const server = await UpstreamProcess.start({ session, file, recording: null, timeoutMs }, dir)
   await server.end()
   return server.facts
 }

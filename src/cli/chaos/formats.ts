@@ -49,8 +49,14 @@ export function junitXml(report: ChaosReport): string {
 function toolCase(subject: string, { tool, replayClass, holds, effectsMax }: ChaosTool): string {
   const name = replayClass === null ? `${tool}, unguarded` : `${tool} is ${classWord(replayClass)}`
   const why = replayClass === null ? 'nobody guards it' : `it is not ${replayClass}`
-  const says = `one call of ${tool} had ${effectsMax} effects: ${why}`
+  const says = `${badOf(tool, replayClass, effectsMax)}: ${why}`
   return testCase({ subject, name, ms: 0, faults: holds === 'no' ? [says] : [] })
+}
+
+function badOf(tool: string, replayClass: ChaosTool['replayClass'], effectsMax: number): string {
+  if (effectsMax > 1) return `one call of ${tool} had ${effectsMax} effects`
+  if (replayClass === null) return `${tool} happened otherwise after a crash`
+  return `one key of ${tool} has had two inputs`
 }
 
 function pointCase(subject: string, { point, deaths, findings, ms }: ChaosPoint): string {

@@ -2,8 +2,10 @@
 // counted by tool and input, and compared with the uninterrupted run's: more is a duplicate, fewer
 // is lost.
 import { canonical } from '../../model/canonical.ts'
+import { collisions } from './collisions.ts'
 import { type Difference, differences, isWithin } from './compare.ts'
 import type { Driven } from './drive.ts'
+import { nameless } from './nameless.ts'
 import type { ChaosFinding } from './report.ts'
 import { movingParts, withoutParts } from './restless.ts'
 import type { End, Entry } from './types.ts'
@@ -52,6 +54,11 @@ export class Judge {
     this.moving = endsDiffer(first, second).map(({ path }) => path)
   }
 
+  /** Whether the tool's mock has ever said what it does. */
+  isOutspoken(tool: string): boolean {
+    return this.outspoken.has(tool)
+  }
+
   /** By tool and input. */
   count({ runId, driven }: Seen): Map<string, Counted> {
     this.hear(driven.entries)
@@ -94,9 +101,10 @@ export class Judge {
     })
     const effects = this.effectFindings(seen)
     const twice = effects.filter(({ kind }) => kind === 'duplicate' || kind === 'strange')
+    const keys = this.keyFindings(seen)
     // A run that was given up has lost what it had not come to, and has another end.
-    if (asked.length > 0) return [...asked, ...twice]
-    return [...effects, ...this.endFindings(seen)]
+    if (asked.length > 0) return [...asked, ...twice, ...keys]
+    return [...effects, ...keys, ...this.endFindings(seen)]
   }
 
   private effectFindings(seen: Seen): ChaosFinding[] {
@@ -122,6 +130,28 @@ export class Judge {
       return [{ kind: 'duplicate', tool, message }]
     })
     return [...found, ...repeated]
+  }
+
+  /** An upstream that honours keys does nothing for the second input under one key. */
+  private keyFindings({ runId, driven }: Seen): ChaosFinding[] {
+    const counted = Object.keys(driven.totals ?? {})
+    const sent = driven.entries.filter(
+      ({ what, key, tool, replayClass, reply }) =>
+        what === 'run' &&
+        key !== null &&
+        replayClass !== 'pure' &&
+        reply?.ok === true &&
+        !counted.includes(tool),
+    )
+    const keys = new Set<string>()
+    return collisions(sent.map((entry) => ({ entry, effects: this.effectsOf(entry, keys) }))).map(
+      ({ tool, key, done, input }) => {
+        const [first, second] = [done, input].map((one) => JSON.stringify(nameless(one, runId)))
+        const name = JSON.stringify(nameless(key, runId))
+        const message = `one key, two inputs: ${tool} did ${first} for ${name}, so never ${second}`
+        return { kind: 'key', tool, message }
+      },
+    )
   }
 
   private restlessTools(first: Seen, second: Seen): string[] {
@@ -190,11 +220,6 @@ function times(count: number): string {
 /** Tools that did something for an input which the other run never had. */
 function restlessIn(a: Map<string, Counted>, b: Map<string, Counted>): string[] {
   return [...a].filter(([place]) => !b.has(place)).map(([, { tool }]) => tool)
-}
-
-/** Without the run's own id, which keys and inputs are made of. */
-function nameless(value: unknown, runId: string): unknown {
-  return JSON.parse(canonical(value ?? null).replaceAll(runId, '<run>'))
 }
 
 function endsDiffer(a: Seen, b: Seen): Difference[] {

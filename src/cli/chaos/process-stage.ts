@@ -200,7 +200,7 @@ export class UpstreamProcess {
   }
 
   static async start(
-    { session, file, recording }: Pick<Cast, 'session' | 'file' | 'recording'>,
+    { session, file, recording, timeoutMs }: Loading,
     dir: string,
   ): Promise<UpstreamProcess> {
     const log = join(dir, 'effects.log')
@@ -211,7 +211,13 @@ export class UpstreamProcess {
     writeFileSync(path, JSON.stringify(spec))
     const process = session.spawn('server', path)
     const said = new Promise<Greeting>((resolve) => process.child.once('message', resolve as never))
-    const greeting = await Promise.race([said, process.ended])
+    let late = false
+    const cancel = systemClock.after(timeoutMs, () => {
+      late = true
+      process.child.kill('SIGKILL')
+    })
+    const greeting = await Promise.race([said, process.ended]).finally(() => cancel())
+    if (late) throw neverLoaded(file, timeoutMs)
     if ('port' in greeting) return new UpstreamProcess(greeting, log, process)
     process.child.kill('SIGKILL')
     await process.ended
@@ -223,6 +229,14 @@ export class UpstreamProcess {
     this.child.kill('SIGKILL')
     await this.ended
   }
+}
+
+type Loading = Pick<Cast, 'session' | 'file' | 'recording' | 'timeoutMs'>
+
+function neverLoaded(file: string, timeoutMs: number): CounterfoilError {
+  const why = 'what it does when it is imported, a top-level await say, does not end'
+  const message = `${file} was not loaded after ${timeoutMs / 1_000} s: ${why}`
+  return new CounterfoilError('MODULE_NOT_LOADED', message)
 }
 
 function notLoaded(file: string, error: Failure | null, end: Greeting | Ended): CounterfoilError {

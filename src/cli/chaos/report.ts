@@ -5,6 +5,7 @@ export type FindingKind =
   | 'duplicate'
   | 'lost'
   | 'strange'
+  | 'key'
   | 'end'
   | 'drift'
   | 'doubt'
@@ -38,8 +39,9 @@ export interface ChaosPoint {
 }
 
 /**
- * `yes`: no call had a second effect. `assumed`: nobody could see what the upstream made of its
- * key. `not_tried`: no crash made it be sent again.
+ * `yes`: no call had a second effect. `assumed`: nobody could see whether a call that was sent
+ * again had one. `not_tried`: no crash made it be sent again, or fell between an unsafe call's
+ * intent and its receipt.
  */
 export type Holds = 'yes' | 'no' | 'assumed' | 'not_tried'
 

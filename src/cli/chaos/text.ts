@@ -83,7 +83,8 @@ function movingLines({ colors, width }: Look, moving: readonly string[]): string
 function findingLines({ colors, width }: Look, report: ChaosReport): string[] {
   const found = gathered(report)
   if (found.length === 0) {
-    return ['', colors.green('Nothing happened twice, nothing was lost, every end is the same.')]
+    const good = 'Nothing happened twice, nothing was lost, every end is the same.'
+    return ['', colors.green(good), ...untriedLines({ colors, width }, report.tools)]
   }
   const lines = found.flatMap(({ finding, points }) => {
     const shown = points.length > 8 ? `${points.slice(0, 8).join(', ')}, …` : points.join(', ')
@@ -95,6 +96,17 @@ function findingLines({ colors, width }: Look, report: ChaosReport): string[] {
     ]
   })
   return ['', ...lines, '', colors.red(`${plural(found.length, 'finding')}.`)]
+}
+
+/** A key that was never sent again has shown nothing. */
+function untriedLines({ colors, width }: Look, tools: readonly ChaosTool[]): string[] {
+  const untried = tools.filter(
+    ({ replayClass, holds }) => replayClass === 'idempotent_with_key' && holds === 'not_tried',
+  )
+  if (untried.length === 0) return []
+  const names = untried.map(({ tool }) => tool).join(', ')
+  const text = `Not tried, because no crash made its key be sent again: ${names}`
+  return wrap(clean(text), width).map(colors.yellow)
 }
 
 /** The findings in plain words, for an error's message. */

@@ -29,8 +29,14 @@ function toolOf(
   const doubts = points.flatMap((point) => point.doubts).filter((one) => one.tool === tool)
   const sentAgain = sum(others.map(({ again }) => again))
   const upstream = plan.upstreamOf(tool, replayClass)
-  const duplicates = kinds('duplicate', 'strange')
-  const visible = upstream === 'mock' || totals?.[tool] !== undefined
+  const duplicates = kinds('duplicate')
+  // Another way after a crash is the node's doing, unless nobody stands between it and the tool.
+  const bad = duplicates + kinds('key') + (replayClass === null ? kinds('strange') : 0)
+  const counted = totals?.[tool] !== undefined
+  // The mock of a pure tool that says nothing is taken to do nothing: that shows nothing.
+  const told = replayClass !== 'pure' || judge.isOutspoken(tool)
+  const visible = counted || (upstream === 'mock' && told)
+  const caught = doubts.length > 0 || sentAgain > 0 || points.some((one) => isCaught(one, tool))
   const effects = totals?.[tool] ?? sum(was.map((row) => row.effects))
   return {
     ...{ tool, replayClass, upstream, sentAgain, duplicates, lost: kinds('lost') },
@@ -38,7 +44,7 @@ function toolOf(
     effectsMax: Math.max(Math.min(1, effects), ...others.map(({ most }) => most)),
     doubts: doubts.length,
     doubtsInVain: doubts.filter(({ happened }) => !happened).length,
-    holds: holdsOf(replayClass, { duplicates, sentAgain, visible }),
+    holds: holdsOf(replayClass, { bad, sentAgain, visible, caught }),
   }
 }
 
@@ -47,13 +53,15 @@ function compared(judge: Judge, seen: Seen, tool: string): { again: number; most
   const { reference } = judge
   const was = ofTool(judge.count(reference), tool)
   const rows = [...ofTool(judge.count(seen), tool)]
-  const over = rows.map(([place, { asks }]) => Math.max(0, asks - (was.get(place)?.asks ?? 0)))
+  const over = rows.map(([place, { asks }]) => Math.max(0, asks - (was.get(place)?.asks ?? 1)))
   const counted = seen.driven.totals?.[tool]
   const most =
     counted === undefined
       ? rows.map(([place, { effects }]) => mostOf(effects, was.get(place)?.effects ?? 0))
       : [mostOf(counted, reference.driven.totals?.[tool] ?? 0)]
-  const ofOne = judge.calls(seen).flatMap((call) => (call.tool === tool ? call.times : []))
+  // A function that was cut counts as begun; where the sandbox counts, only that is believed.
+  const calls = counted === undefined ? judge.calls(seen) : []
+  const ofOne = calls.flatMap((call) => (call.tool === tool ? call.times : []))
   return { again: sum(over), most: Math.max(0, ...most, ...ofOne) }
 }
 
@@ -70,12 +78,24 @@ function ofTool(counts: ReadonlyMap<string, Counted>, tool: string): Map<string,
   return new Map([...counts].filter(([, row]) => row.tool === tool))
 }
 
+/** Whether a death fell between an intent of the tool and its receipt. */
+function isCaught({ deaths, seen }: Tried, tool: string): boolean {
+  const probed = seen?.driven.entries.some((entry) => entry.tool === tool && entry.what === 'probe')
+  const between = deaths.some((death) => {
+    if (death === `before ${tool}` || death === `after ${tool}`) return true
+    const [, when, parts = ''] = /^(before|after) commit \((.*)\)$/.exec(death) ?? []
+    const words = when === 'after' ? ['intent'] : ['receipt', 'failure']
+    return words.some((word) => parts.split(', ').includes(`${word} of ${tool}`))
+  })
+  return probed === true || between
+}
+
 function holdsOf(
   replayClass: ReplayClass | null,
-  seen: { duplicates: number; sentAgain: number; visible: boolean },
+  seen: { bad: number; sentAgain: number; visible: boolean; caught: boolean },
 ): Holds {
-  if (seen.duplicates > 0) return 'no'
-  if (replayClass === 'unsafe_on_replay') return 'yes'
+  if (seen.bad > 0) return 'no'
+  if (replayClass === 'unsafe_on_replay') return seen.caught ? 'yes' : 'not_tried'
   if (seen.sentAgain === 0) return 'not_tried'
   return seen.visible ? 'yes' : 'assumed'
 }

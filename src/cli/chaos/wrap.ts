@@ -98,13 +98,20 @@ export class Wrapper {
     const call: Context['call'] = (tool, input, options) =>
       ctx.call(this.tool(tool) as typeof tool, input, options)
     const step = (spec: StepSpec<unknown, unknown>, run: Run) => {
-      const { name, replayClass } = spec ?? {}
-      const served = this.served({ name, replayClass, rules: { callbackMs: null } } as Tool, run)
-      return ctx.step(spec, served as never)
+      const tool = toolOfStep(spec)
+      return ctx.step(this.step(spec, tool), this.served(tool, run) as never)
     }
     const spawn = (graph: Graph, input: unknown) =>
       ctx.spawn(this.graphsByOriginal.get(graph) ?? graph, input as never)
     return { ...ctx, call, step: step as Context['step'], spawn: spawn as Context['spawn'] }
+  }
+
+  /** A step's rules as a tool's: its own probe would ask the real upstream. */
+  private step(spec: StepSpec<unknown, unknown>, tool: Tool): StepSpec<unknown, unknown> {
+    if (typeof spec !== 'object' || this.outside.isReal(tool.name, tool.replayClass)) return spec
+    const { probe: _, rateLimit: __, heartbeatMs: ___, ...rest } = spec as AnyStep
+    const probe = this.probe(tool)
+    return { ...rest, ...(probe ? { probe } : {}) } as StepSpec<unknown, unknown>
   }
 
   /** A tool's function as it is here: a boundary, the upstream, a boundary. */
@@ -144,6 +151,13 @@ export class Wrapper {
       return saidOf(await this.outside.ask({ ...ask, token: null, real: false }))
     }
   }
+}
+
+type AnyStep = StepSpec<unknown, unknown> & { rateLimit?: unknown; heartbeatMs?: unknown }
+
+function toolOfStep(spec: StepSpec<unknown, unknown>): Tool {
+  const { name, replayClass, callbackMs = null } = (spec ?? {}) as AnyStep & { callbackMs?: number }
+  return { name, replayClass, rules: { callbackMs } } as Tool
 }
 
 function askOf(

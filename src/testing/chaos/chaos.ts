@@ -86,7 +86,8 @@ async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promis
   }
   return runChaos({
     ...{ ...settings, subject: graph?.id ?? agent?.name ?? '', store: 'memory', notes: [] },
-    ...{ mocks: Object.keys(mocks), isAgent: agent !== null },
+    ...{ mocks: Object.keys(mocks), isAgent: agent !== null, real },
+    declared: graphs.flatMap(({ tools }) => [...tools.keys()]),
     upstreamOf: (tool, replayClass) => (isReal(tool, replayClass) ? 'real' : 'mock'),
     open: async () => new MemoryStage({ ...cast, mocks: makeMocks() }),
   })

@@ -64,7 +64,7 @@ test('J2, K1 a guarded agent is safe at every boundary, and asks for unsafe call
   expect(report.kills).toBeGreaterThan(report.boundaries * 0.9)
   // What differs by itself is named, the end is compared with all else.
   expect(report.moving.every((path) => path.endsWith('id'))).toBe(true)
-  expect(toolOf(report.tools, 'find')).toMatchObject({ effectsMax: 0, doubts: 0, holds: 'yes' })
+  expect(toolOf(report.tools, 'find')).toMatchObject({ effectsMax: 0, doubts: 0, holds: 'assumed' })
   const charge = toolOf(report.tools, 'charge')
   expect(charge).toMatchObject({ replayClass: 'idempotent_with_key', calls: 1, effects: 1 })
   expect(charge).toMatchObject({ effectsMax: 1, duplicates: 0, doubts: 0, holds: 'yes' })

@@ -16,7 +16,7 @@ test('J3 requests are made from the seed of the programme and the name of the ca
   expect(await seedOf('request 1 100', 7)).not.toBe(first)
 }, 120_000)
 
-test('J3 late: an effect that landed before the end is not late, and nobody was asked', async () => {
+test('J3 late: an effect that landed before the end is not late and not asked about', async () => {
   const found = await run({ how: 'upstream', lateMs: 1, quietMs: 100, killMs: 4_000 })
   expect(found).toMatchObject({ injected: 0, surfaced: 0, falseSurfaced: 0, wrong: [] })
   expect(found.evidence).toContain('did not land after a death')

@@ -58,7 +58,16 @@ export {
   type Usage,
 } from './model/tool.ts'
 export { type Counterfoil, type OpenOptions, open } from './open.ts'
-export type { Page, SpaceRef, StepFilter, Store, ThreadStep, ThreadWrite } from './store/store.ts'
+export type {
+  Page,
+  SpaceRef,
+  StepFilter,
+  Store,
+  ThreadStep,
+  ThreadWrite,
+  WholeStep,
+} from './store/store.ts'
+export { bodySum } from './store/thread-rules.ts'
 export type {
   StopOptions,
   Stopped,

@@ -7,6 +7,7 @@ import type {
   Store,
   ThreadStep,
   ThreadWrite,
+  WholeStep,
 } from '../store/store.ts'
 
 /** A row as it is given; the namespace is that of the open store. */
@@ -23,10 +24,11 @@ export class Threads {
 
   /**
    * Puts a step, in the place of an earlier form of itself. False, and nothing is written, if it is
-   * not whole and its parent is not there: somebody has pruned it.
+   * not whole and its parent is not there: somebody has pruned it. Or if what is in its place is
+   * not what `over` says: null for nothing, the `bodySum` of a row; left out, it is not looked at.
    */
-  putStep(step: Given<ThreadStep>): Promise<boolean> {
-    return this.store.putStep(this.here(step))
+  putStep(step: Given<ThreadStep>, over?: string | null): Promise<boolean> {
+    return this.store.putStep(this.here(step), over)
   }
 
   /** All or none. `replace`: in the place of what is there; else what is there stays. */
@@ -54,11 +56,11 @@ export class Threads {
 
   /**
    * False, and nothing is changed, if a step that stays would lose the one it is a change to, or if
-   * one that is to be whole is not there.
+   * one that is to be whole is not there, or is not what its `over` says.
    */
   pruneSteps(
     ref: Given<SpaceRef>,
-    { whole, drop }: { whole: readonly Given<ThreadStep>[]; drop: Pruning['drop'] },
+    { whole, drop }: { whole: readonly Given<WholeStep>[]; drop: Pruning['drop'] },
   ): Promise<boolean> {
     const rows = whole.map((step) => this.here(step))
     return this.store.pruneSteps(this.here(ref), { whole: rows, drop })

@@ -1,5 +1,6 @@
 // What the rows of threads may contain, and how lists of them are paged. Every store asks here, so
 // that all of them take, refuse and order the same.
+import { sha256 } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type {
@@ -14,9 +15,9 @@ import type {
 /** The same store; what no store could give back as it was is refused before it is asked. */
 export function checked(store: ThreadStore): ThreadStore {
   return {
-    putStep: async (step) => {
+    putStep: async (step, over) => {
       checkStep(step)
-      return store.putStep(step)
+      return store.putStep(step, over)
     },
     putWrites: async (writes, replace) => {
       for (const write of writes) checkWrite(write)
@@ -47,6 +48,19 @@ export function checked(store: ThreadStore): ThreadStore {
     listIdleThreads: (namespace, before, countMax) =>
       store.listIdleThreads(namespace, before, Math.max(0, countMax)),
   }
+}
+
+/** By which a writer says which row it has seen. `put_step` on a server counts alike. */
+export function bodySum(bodyJson: string): string {
+  return sha256(bodyJson)
+}
+
+/** Whether the row in its place is the one that `over` names. */
+export function isOver(over: string | null | undefined, bodyJson: string | undefined): boolean {
+  if (over === undefined) return true
+  return over === null
+    ? bodyJson === undefined
+    : bodyJson !== undefined && bodySum(bodyJson) === over
 }
 
 function checkStep(step: ThreadStep): void {

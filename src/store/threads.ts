@@ -40,9 +40,14 @@ export interface StepFilter extends ListRequest {
   readonly before?: string
 }
 
+/** A step that takes the place of a row with this body (`bodySum`), and of no other. */
+export interface WholeStep extends ThreadStep {
+  readonly over?: string
+}
+
 export interface Pruning {
   /** Steps that are there, now as whole ones. */
-  readonly whole: readonly ThreadStep[]
+  readonly whole: readonly WholeStep[]
   /** Steps that go, with their writes. */
   readonly drop: readonly string[]
 }
@@ -50,9 +55,10 @@ export interface Pruning {
 export interface ThreadStore {
   /**
    * Puts a step, in the place of an earlier form of itself. False, and nothing is written, if it is
-   * not whole and its parent is not there: somebody has pruned it.
+   * not whole and its parent is not there: somebody has pruned it. Or if what is in its place is
+   * not what `over` says: null for nothing, the `bodySum` of a row; left out, it is not looked at.
    */
-  putStep(step: ThreadStep): Promise<boolean>
+  putStep(step: ThreadStep, over?: string | null): Promise<boolean>
   /** All or none. `replace`: in the place of what is there; else what is there stays. */
   putWrites(writes: readonly ThreadWrite[], replace: boolean): Promise<void>
   /** From the nearest whole step to this one, or to the latest; empty if there is none. */
@@ -63,7 +69,7 @@ export interface ThreadStore {
   listWrites(ref: SpaceRef, stepIds: readonly string[]): Promise<ThreadWrite[]>
   /**
    * False, and nothing is changed, if a step that stays would lose the one it is a change to, or if
-   * one that is to be whole is not there.
+   * one that is to be whole is not there, or is not what its `over` says.
    */
   pruneSteps(ref: SpaceRef, pruning: Pruning): Promise<boolean>
   /** Every step and write of all its spaces. The ledger of its calls stays. */

@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { stateDiff } from '../../src/cli/state-diff.ts'
 import { canonical } from '../../src/model/canonical.ts'
+import { fc } from '../seed.ts'
 
 test('an insertion at the front of a list reads as one', () => {
   const after = { list: [0, 1, 2, 3] }

@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { renderTable } from '../../src/cli/table.ts'
 import {
@@ -13,6 +12,7 @@ import {
   wrap,
 } from '../../src/cli/text.ts'
 import { nearest } from '../../src/cli/usage.ts'
+import { fc } from '../seed.ts'
 
 const outcomes = ['happened', 'did_not_happen', 'fail', 'abandon', 'use_record', 'send']
 

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import vm from 'node:vm'
 import canonicalize from 'canonicalize'
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonical, parseCanonical, plainCopy, sha256 } from '../../src/model/canonical.ts'
+import { fc } from '../seed.ts'
 
 const deep = 100_000
 

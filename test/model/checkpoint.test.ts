@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonical, sha256 } from '../../src/model/canonical.ts'
 import {
@@ -16,6 +15,7 @@ import {
 } from '../../src/model/checkpoint.ts'
 import type { Checkpoint } from '../../src/model/records.ts'
 import { absorb, mergePatch } from '../../src/model/state.ts'
+import { fc } from '../seed.ts'
 
 const run = { namespace: 'default', runId: 'r1', generation: 0 }
 const here = { ...run, node: 'plan', version: '1.0.0', createdAt: 5 }

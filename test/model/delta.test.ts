@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { canonical, parseCanonical } from '../../src/model/canonical.ts'
 import { applyDelta, costOf, diff, patched } from '../../src/model/delta.ts'
 import { absorb, weightOf } from '../../src/model/state.ts'
+import { fc } from '../seed.ts'
 
 const deep = 10_000
 

@@ -1,6 +1,6 @@
 // D1: the states of a run and what may follow what. The expected table is written from D1 and the
 // design, so that a transition added to the code by mistake shows here.
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
 import { CounterfoilError } from '../../src/model/errors.ts'
 import {
@@ -11,6 +11,7 @@ import {
   runStates,
   transitions,
 } from '../../src/model/run-state.ts'
+import { fc } from '../seed.ts'
 
 /** Waits give the run back to the queue (pending), never straight to a worker. */
 const waits = 'pending paused failed cancelled'

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { canonical, plainCopy } from '../../src/model/canonical.ts'
 import { absorb, mergePatch, weightOf } from '../../src/model/state.ts'
+import { fc } from '../seed.ts'
 
 const deep = 100_000
 

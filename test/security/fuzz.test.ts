@@ -1,7 +1,8 @@
 // Requests made from the OpenAPI document: never a 500, never a hang. Most without a socket, a
 // share over real ones. The seed is printed by fast-check when it fails.
-import fc from 'fast-check'
+
 import { expect, test } from 'vitest'
+import { fc } from '../seed.ts'
 import { fuzz, nastyText, type Schema } from '../server/generate.ts'
 import { type Bench, startServer } from '../server/harness.ts'
 

@@ -1,5 +1,5 @@
 // Values for a JSON Schema, as OpenAPI has it: a plain valid one, and ones that are off.
-import fc from 'fast-check'
+import { fc } from '../seed.ts'
 
 export interface Schema {
   type?: string

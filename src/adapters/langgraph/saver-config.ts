@@ -73,3 +73,11 @@ export function checkOptions({ ttlMs, keepSteps }: SaverOptions): void {
 function options(what: string): CounterfoilError {
   return new CounterfoilError('SAVER_OPTIONS', `CounterfoilSaver: ${what}`)
 }
+
+/** Somebody works on the thread whenever a write fails; he does not do so for ever. */
+export const triesMax = 8
+
+export function busy(what: string): CounterfoilError {
+  const message = `${what} was changed by somebody else ${triesMax} times meanwhile; try again`
+  return new CounterfoilError('THREAD_BUSY', message, { retryable: true })
+}

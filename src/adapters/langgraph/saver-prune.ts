@@ -2,9 +2,9 @@
 // (`keepSteps`). What is removed of a space goes in one transaction, which the store refuses if it
 // would take away what another step is a change to; then it is planned anew.
 import { INTERRUPT, type SerializerProtocol } from '@langchain/langgraph-checkpoint'
-import { type Counterfoil, CounterfoilError } from '../../index.ts'
+import { bodySum, type Counterfoil } from '../../index.ts'
 import { type Row, type Space, wholeBody } from './saver-chain.ts'
-import type { SaverOptions } from './saver-config.ts'
+import { busy, type SaverOptions, triesMax } from './saver-config.ts'
 import { type Keeping, keeping, type SpaceSteps } from './saver-keep.ts'
 import { StepReader } from './saver-reader.ts'
 import { openValue } from './saver-write.ts'
@@ -15,8 +15,6 @@ export interface Pruned {
   readonly steps: number
 }
 
-// Somebody works on the thread whenever a plan fails; he does not do so for ever.
-const triesMax = 8
 // So often are idle threads looked for while steps are put, and so many are removed at a time.
 const sweepMsMax = 60_000
 const sweepCountMax = 16
@@ -115,11 +113,7 @@ export class Pruner {
       const count = kept === null ? null : await this.#drop(threadId, spaces, kept, reader)
       if (count !== null) return count
     }
-    throw new CounterfoilError(
-      'THREAD_BUSY',
-      `thread ${threadId} could not be pruned: its steps changed ${triesMax} times meanwhile`,
-      { retryable: true },
-    )
+    throw busy(`thread ${threadId} could not be pruned: it`)
   }
 
   /** Null if somebody was quicker. A parent goes before the subgraphs that it was the parent of. */
@@ -135,12 +129,13 @@ export class Pruner {
       const drop = rows.filter(({ stepId }) => !stays.has(stepId)).map(({ stepId }) => stepId)
       if (drop.length === 0) continue
       const gone = new Set(drop)
-      const whole: Row[] = []
+      const whole: (Row & { over: string })[] = []
       for (const row of rows) {
         if (row.whole || gone.has(row.stepId) || !gone.has(row.parentId ?? '')) continue
         const step = await reader.stepOf(row)
         if (step === null) return null
-        whole.push({ ...row, whole: true, bodyJson: wholeBody(step) })
+        const over = bodySum(row.bodyJson)
+        whole.push({ ...row, whole: true, bodyJson: wholeBody(step), over })
       }
       const place: Space = { threadId, space }
       if (!(await this.#cf.threads.pruneSteps(place, { whole, drop }))) return null

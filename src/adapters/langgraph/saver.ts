@@ -19,7 +19,7 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
-import type { Counterfoil, ThreadWrite } from '../../index.ts'
+import { bodySum, type Counterfoil, type ThreadWrite } from '../../index.ts'
 import { keyOf, StepCache } from './saver-cache.ts'
 import {
   isOf,
@@ -30,9 +30,9 @@ import {
   type Step,
   writeAgain,
   writeStep,
-  writeWhole,
 } from './saver-chain.ts'
 import {
+  busy,
   checkOptions,
   configOf,
   type SaverOptions,
@@ -40,6 +40,7 @@ import {
   stepIdOf,
   stepOf,
   threadOf,
+  triesMax,
 } from './saver-config.ts'
 import { checkpointOf, type Document, documentOf, has } from './saver-document.ts'
 import { deltaHistory } from './saver-history.ts'
@@ -171,10 +172,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     newVersions: ChannelVersions | undefined,
   ): Promise<void> {
     const { id: stepId } = checkpoint
-    const earlier = this.#cache.isNew(space, stepId) ? null : await this.#find(space, stepId)
-    // A host that ends where it began puts its checkpoint as a child of itself.
     const named = stepIdOf(config)
-    const parentId = named === stepId ? (earlier?.row.parentId ?? null) : named
     const parent = named === null ? null : await this.#step(space, named)
     const isKnown = (channel: string, version: unknown) => this.#isKnown(space, channel, version)
     const document = await documentOf(
@@ -185,19 +183,24 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       isKnown,
     )
     const noteJson = sealValue(await dump(this.serde, metadata))
-    const row = { ...space, stepId, parentId, noteJson, createdAt: this.cf.store.clock.now() }
-    const written =
-      earlier === null
-        ? writeStep(stepId, document, parent)
-        : writeAgain(earlier.step, parentId, document)
-    const { whole, bodyJson } = written
-    if (await this.cf.threads.putStep({ ...row, whole, bodyJson })) {
-      return this.#cache.set(space, { ...written.step, parentId })
+    const row = { ...space, stepId, noteJson, createdAt: this.cf.store.clock.now() }
+    for (let tries = 0; tries < triesMax; tries++) {
+      // What this process holds to be true of the space, and then what is true.
+      const isNew = tries === 0 && this.#cache.isNew(space, stepId)
+      const earlier = isNew ? null : await this.#find(space, stepId)
+      // A host that ends where it began puts its checkpoint as a child of itself.
+      const parentId = named === stepId ? (earlier?.row.parentId ?? null) : named
+      const base = tries === 0 || parentId === null ? parent : await this.#stored(space, parentId)
+      const { step, whole, bodyJson } =
+        earlier === null
+          ? writeStep(stepId, document, base)
+          : writeAgain(earlier.step, parentId, document)
+      const over = earlier === null ? null : bodySum(earlier.row.bodyJson)
+      if (await this.cf.threads.putStep({ ...row, parentId, whole, bodyJson }, over)) {
+        return this.#cache.set(space, { ...step, parentId })
+      }
     }
-    // The parent has been pruned since.
-    const alone = writeWhole(stepId, parentId, document)
-    await this.cf.threads.putStep({ ...row, whole: true, bodyJson: alone.bodyJson })
-    this.#cache.set(space, alone.step)
+    throw busy(`${nameOf(row)} could not be put: it`)
   }
 
   /** Null if it is not there; what is there and cannot be read is an error. */
@@ -214,7 +217,11 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   }
 
   async #step(space: Space, stepId: string): Promise<Step | null> {
-    return this.#cache.get(space, stepId) ?? (await this.#find(space, stepId))?.step ?? null
+    return this.#cache.get(space, stepId) ?? this.#stored(space, stepId)
+  }
+
+  async #stored(space: Space, stepId: string): Promise<Step | null> {
+    return (await this.#find(space, stepId))?.step ?? null
   }
 
   /** A copy of a checkpoint is put beside it, with none of its versions as new ones. */

@@ -3,6 +3,7 @@ import {
   checked,
   compareText,
   compareWrites,
+  isOver,
   spaceKey,
   stepPage,
   stepsOf,
@@ -16,8 +17,9 @@ import { isOpenCall } from './read.ts'
 export function threads(data: Data): ThreadStore {
   const stepsIn = (ref: SpaceRef) => data.spaces.get(spaceKey(ref))?.steps ?? new Map()
   return checked({
-    putStep: async (step) => {
+    putStep: async (step, over) => {
       const { steps } = spaceOf(data, step)
+      if (!isOver(over, steps.get(step.stepId)?.bodyJson)) return false
       if (!step.whole && !mayStandOn(steps, step)) return false
       steps.set(step.stepId, step)
       return true
@@ -80,8 +82,9 @@ function mayStandOn(steps: Steps, { parentId, stepId }: ThreadStep): boolean {
 
 function prune({ steps, writes }: SpaceData, { whole, drop }: Pruning): boolean {
   const next = new Map(steps)
-  for (const step of whole) {
-    if (!steps.has(step.stepId)) return false
+  for (const { over, ...step } of whole) {
+    const there = steps.get(step.stepId)
+    if (there === undefined || !isOver(over, there.bodyJson)) return false
     next.set(step.stepId, step)
   }
   for (const stepId of drop) next.delete(stepId)
@@ -89,7 +92,7 @@ function prune({ steps, writes }: SpaceData, { whole, drop }: Pruning): boolean 
   for (const step of next.values()) {
     if (!step.whole && step.parentId !== null && gone.has(step.parentId)) return false
   }
-  for (const step of whole) steps.set(step.stepId, step)
+  for (const { over: _, ...step } of whole) steps.set(step.stepId, step)
   for (const stepId of drop) steps.delete(stepId)
   for (const [key, write] of writes) if (gone.has(write.stepId)) writes.delete(key)
   return true

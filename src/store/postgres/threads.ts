@@ -1,5 +1,6 @@
 // The steps of foreign runtimes' threads, and what their tasks have written. That none of them
-// loses the one it is a change to is held by 010_threads.sql.
+// loses the one it is a change to is held by 010_threads.sql, and
+// that nobody writes over what he has not seen by 012_step_forms.sql.
 import { checked, stepPage, stepsOf } from '../thread-rules.ts'
 import type { SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
@@ -13,10 +14,10 @@ const spaceOf = ({ namespace, threadId, space }: SpaceRef) => [namespace, thread
 
 export function threads(c: Connection): ThreadStore {
   return checked({
-    putStep: (step) => {
+    putStep: (step, over) => {
       const { stepId, parentId, whole, createdAt, noteJson, bodyJson } = step
       const row = [stepId, parentId, whole, createdAt, noteJson, bodyJson]
-      return c.ask('put_step', [...spaceOf(step), ...row])
+      return c.ask('put_step', [...spaceOf(step), ...row, over === null ? '' : (over ?? null)])
     },
     putWrites: async (all, replace) => {
       await c.call('put_thread_writes', [JSON.stringify(all.map(writes.encode)), replace])
@@ -28,8 +29,11 @@ export function threads(c: Connection): ThreadStore {
         where ${ofSpace} and step_id = any ($4) order by step_id, task_id, place`
       return (await c.query(text, [...spaceOf(ref), stepIds])).map(writes.decode)
     },
-    pruneSteps: (ref, { whole, drop }) =>
-      c.ask('prune_steps', [...spaceOf(ref), JSON.stringify(whole.map(steps.encode)), drop]),
+    pruneSteps: (ref, { whole, drop }) => {
+      const rows = JSON.stringify(whole.map(steps.encode))
+      const overs = Object.fromEntries(whole.map(({ stepId, over }) => [stepId, over]))
+      return c.ask('prune_steps', [...spaceOf(ref), rows, drop, JSON.stringify(overs)])
+    },
     dropThread: async (namespace, threadId) => {
       await c.call('drop_thread', [namespace, threadId])
     },

@@ -1,7 +1,7 @@
 // Owns: the steps of foreign runtimes' threads, and what their tasks have written.
 // Invariant: a step that is not whole has its parent: both are looked at and changed under the
 // write lock, whoever appends and whoever prunes.
-import { checked, stepPage, stepsOf } from '../thread-rules.ts'
+import { checked, isOver, stepPage, stepsOf } from '../thread-rules.ts'
 import type { Pruning, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
 import { where } from './list.ts'
@@ -30,15 +30,13 @@ const writesOf = `select ${writes.columns} from thread_writes
 
 export function threads(c: Connection): ThreadStore {
   return checked({
-    putStep: async (step) => {
-      const put = () => void c.sql(putOne).run(...steps.encode(step))
-      if (step.whole) return c.plain(put) === undefined
-      return c.write(() => {
-        if (!mayStandOn(c, step)) return false
-        put()
+    putStep: async (step, over) =>
+      c.write(() => {
+        if (!isOver(over, over === undefined ? undefined : bodyAt(c, step))) return false
+        if (!step.whole && !mayStandOn(c, step)) return false
+        c.sql(putOne).run(...steps.encode(step))
         return true
-      })
-    },
+      }),
     putWrites: async (all, replace) =>
       c.write(() => {
         for (const row of all) c.sql(replace ? replaced : ignored).run(...writes.encode(row))
@@ -77,7 +75,13 @@ const chain = `with recursive chain (place, parent, depth) as (
 export const chainOf = `${chain} select ${steps.columns} from chain
   cross join thread_steps s on s.rowid = place order by depth desc`
 const placeOf = `select rowid from thread_steps where ${ofSpace} and step_id = ?`
+const bodyOf = `select body_json from thread_steps where ${ofSpace} and step_id = ?`
 const isIn = `${chain} select 1 from chain where place = :place`
+
+function bodyAt(c: Connection, step: ThreadStep): string | undefined {
+  const [body] = c.sql(bodyOf).get(...spaceOf(step), step.stepId) ?? []
+  return body as string | undefined
+}
 
 /** Its parent is there, and does not stand on this step itself, if there is one already. */
 function mayStandOn(c: Connection, step: ThreadStep): boolean {
@@ -115,8 +119,9 @@ const dropFrom = (table: string) =>
 /** Within a transaction. */
 function prune(c: Connection, ref: SpaceRef, { whole, drop }: Pruning): boolean {
   const here = spaceOf(ref)
-  for (const { stepId } of whole) {
-    if (c.sql(placeOf).get(...here, stepId) === undefined) return false
+  for (const { over, ...step } of whole) {
+    const body = bodyAt(c, step)
+    if (body === undefined || !isOver(over, body)) return false
   }
   const gone = JSON.stringify(drop)
   const free = JSON.stringify([...drop, ...whole.map(({ stepId }) => stepId)])

@@ -1,5 +1,6 @@
 import type { SpaceRef, ThreadStep, ThreadWrite } from '../../store/store.ts'
 import { type Bench, event, namespace, newRun, ref, type Subject } from './fixtures.ts'
+import { placeConcern } from './thread-places.ts'
 
 export function space(threadId = 't1', more: Partial<SpaceRef> = {}): SpaceRef {
   return { namespace, threadId, space: '', ...more }
@@ -28,7 +29,7 @@ export async function put({ store }: Subject, ...steps: ThreadStep[]): Promise<b
 
 const load = async ({ store }: Subject, stepId?: string, at = space()) =>
   (await store.loadSteps(at, stepId)).map((row) => row.stepId)
-const listed = async ({ store }: Subject, at = space()) =>
+export const listed = async ({ store }: Subject, at = space()) =>
   (await store.listSteps(at)).items.map((row) => row.stepId)
 const writesOf = async ({ store }: Subject, stepIds: string[], at = space()) =>
   (await store.listWrites(at, stepIds)).map((row) => [row.stepId, row.taskId, row.place])
@@ -36,6 +37,7 @@ const writesOf = async ({ store }: Subject, stepIds: string[], at = space()) =>
 export function threadConcern(bench: Bench): void {
   bench.describe('threads of foreign runtimes', () => {
     chains(bench)
+    placeConcern(bench)
     lists(bench)
     pages(bench)
     writes(bench)

@@ -1,8 +1,9 @@
 // What is not plain data comes back from the ledger as it was.
-import fc from 'fast-check'
+
 import { expect, test } from 'vitest'
 import { fromPlain, toPlain } from '../../../src/adapters/ai-sdk/codec.ts'
 import { canonical } from '../../../src/model/canonical.ts'
+import { fc } from '../../seed.ts'
 
 const through = (value: unknown) => fromPlain(JSON.parse(canonical(toPlain(value))))
 

@@ -10,10 +10,10 @@ import {
   StateGraph,
 } from '@langchain/langgraph'
 import { emptyCheckpoint, uuid6 } from '@langchain/langgraph-checkpoint'
-import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { CounterfoilSaver } from '../../../src/adapters/langgraph/index.ts'
 import { type Counterfoil, tool } from '../../../src/index.ts'
+import { fc } from '../../seed.ts'
 import { agents, asked, asking, textOf } from './saver-graphs.ts'
 import { kinds, memory } from './saver-stores.ts'
 

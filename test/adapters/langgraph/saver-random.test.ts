@@ -10,10 +10,10 @@ import {
   type PendingWrite,
   uuid6,
 } from '@langchain/langgraph-checkpoint'
-import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { CounterfoilSaver } from '../../../src/adapters/langgraph/index.ts'
 import type { Counterfoil } from '../../../src/index.ts'
+import { fc } from '../../seed.ts'
 import { memory, postgres, sqlite } from './saver-stores.ts'
 
 const threads = ['a', 'b']

@@ -7,7 +7,7 @@ import { type Driven, drive, NoEnd } from './drive.ts'
 import { Judge, type JudgeOptions, type Seen } from './judge.ts'
 import type { ChaosFinding, ChaosPoint, ChaosReport } from './report.ts'
 import { toolsOf } from './tools.ts'
-import type { Entry, Stage } from './types.ts'
+import { type ChaosEnd, chaosEnds, type Entry, type Stage } from './types.ts'
 
 export interface Plan extends JudgeOptions {
   /** What is run: `outreach@1.0.0`, or the file of an agent. */
@@ -20,6 +20,8 @@ export interface Plan extends JudgeOptions {
   readonly pairs: boolean
   readonly timeoutMs: number
   readonly concurrency: number
+  /** The state in which the run is meant to end. */
+  readonly ends: ChaosEnd
   /** `nth`: 0 for an uninterrupted run, else the crash point. */
   readonly open: (nth: number) => Promise<Stage>
   readonly notes: readonly string[]
@@ -139,16 +141,23 @@ async function uninterrupted(plan: Plan): Promise<Seen> {
     const truth = { resultOf: () => null }
     const driven = await drive(stage, { dieAts: [], timeoutMs, truth })
     const { state, error } = driven.end
-    if (state === 'completed') return { runId: stage.runId, driven }
+    if (state === plan.ends) return { runId: stage.runId, driven }
     const asked = driven.doubts.map(
       ({ tool, reason, title }) => `; ${reason} of ${tool ?? 'the run'}: ${title}`,
     )
-    throw noReference(`it is ${state}${error === null ? '' : `: ${error}`}${asked.join('')}`)
+    const why = `it is ${state}${error === null ? '' : `: ${error}`}${asked.join('')}`
+    throw noReference(`${why}${meantSo(state, plan.ends)}`)
   } catch (error) {
     throw error instanceof NoEnd ? noReference(error.message) : error
   } finally {
     await stage.close()
   }
+}
+
+function meantSo(state: string, ends: ChaosEnd): string {
+  if (ends !== 'completed') return `; it was to end ${ends}`
+  const known = chaosEnds.find((one) => one === state)
+  return known === undefined ? '' : `. If that is how it should end: --ends ${known}`
 }
 
 function noReference(why: string): CounterfoilError {

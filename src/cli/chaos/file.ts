@@ -15,7 +15,7 @@ import { type Cast, ProcessStage, UpstreamProcess } from './process-stage.ts'
 import { type Recording, readRecording } from './recording.ts'
 import type { ChaosReport } from './report.ts'
 import { Session } from './session.ts'
-import type { Facts, GraphFacts } from './types.ts'
+import { type ChaosEnd, chaosEnds, type Facts, type GraphFacts } from './types.ts'
 
 /** What can be said of every kind of chaos. */
 export interface ChaosSettings {
@@ -28,6 +28,8 @@ export interface ChaosSettings {
   seed?: number
   /** Paths of the end that are not compared: `output.at`, `state.items.*.id`. */
   ignore?: readonly string[]
+  /** How it ends without a crash: `completed`, unless it is meant to fail or to be cancelled. */
+  ends?: ChaosEnd
   /** How long one run may take, with its resumes. */
   timeoutMs?: number
   /** Crash points at once. */
@@ -90,10 +92,11 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
   }
 }
 
-type Common = 'seed' | 'kills' | 'pairs' | 'timeoutMs' | 'concurrency' | 'ignore' | 'onProgress'
+type Common = Exclude<keyof ChaosSettings, 'everyBoundary'>
 
 export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
   const { onProgress, everyBoundary = false, pairs = false, ignore = [] } = options
+  const { ends = 'completed' } = options
   const { kills = killsDefault, seed = 1, timeoutMs = timeoutMsDefault } = options
   const { concurrency = Math.min(lanesMax, availableParallelism()) } = options
   for (const [name, value] of Object.entries({ kills, timeoutMs, concurrency })) {
@@ -102,8 +105,12 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
     const message = `chaos: \`${name}\` is ${String(value)}; ${must}`
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
+  if (!chaosEnds.includes(ends)) {
+    const message = `chaos: \`ends\` is ${JSON.stringify(ends)}; it is one of ${chaosEnds.join(', ')}`
+    throw new CounterfoilError('CHAOS_OPTIONS', message)
+  }
   return {
-    ...{ seed, pairs, ignore, timeoutMs, concurrency, kills: everyBoundary ? null : kills },
+    ...{ seed, pairs, ignore, timeoutMs, concurrency, kills: everyBoundary ? null : kills, ends },
     ...(onProgress ? { onProgress } : {}),
   }
 }

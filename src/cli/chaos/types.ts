@@ -131,6 +131,10 @@ export interface Facts {
   readonly input?: unknown
 }
 
+/** How a run may be meant to end. */
+export const chaosEnds = ['completed', 'failed', 'cancelled'] as const
+export type ChaosEnd = (typeof chaosEnds)[number]
+
 export interface End {
   readonly state: string
   readonly output: unknown

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { killsDefault, timeoutMsDefault } from '../chaos/defaults.ts'
 import type { ChaosFileOptions } from '../chaos/file.ts'
+import { type ChaosEnd, chaosEnds } from '../chaos/types.ts'
 import { addGlobals, type Cli, cliOf } from '../cli.ts'
 import { exitCodes } from '../report.ts'
 import { milliseconds, parseJson, usageError, wholeNumber } from '../usage.ts'
@@ -19,6 +20,7 @@ interface Options {
   run?: string
   real?: string
   ignore?: string
+  ends?: string
   timeout?: string
   concurrency?: string
   store?: string
@@ -33,7 +35,8 @@ process is killed (SIGKILL) before or after a call of its store or a dispatch of
 a tool, and resumed. Effects are counted by a process that is not killed. It
 exits with 1 if anything happened twice or was lost, or if an end differs.
 
-Nothing real is sent. The file exports the upstreams beside its graphs:
+No tool is really run; what a node does without its ctx, it really does. The
+file exports the upstreams beside its graphs:
   export const mocks = { send_email: async (input, call) => ({ id: 'm-1' }) }
   export const input = { customer: 'acme' }
 For an agent of LangGraph or another runtime, whose tools are guarded:
@@ -64,6 +67,7 @@ export function addChaos(program: Command): void {
     .option('--run <id>', 'the recorded run, whose results are the answers of the tools')
     .option('--real <tools>', 'tools whose own function is run, by comma; or pure, or all')
     .option('--ignore <paths>', 'parts of the end that are not compared, by comma: output.at')
+    .option('--ends <state>', 'how it ends without a crash: failed, cancelled (completed)')
     .option('--timeout <time>', `how long one run may take (${timeoutMsDefault / 1_000}s)`)
     .option('--concurrency <n>', 'crash points at once (one for each core, at most 4)')
     .option('--junit <file>', 'also write the report as JUnit XML')
@@ -150,6 +154,7 @@ function optionsOf(file: string, given: Options): ChaosFileOptions {
     ...(from === undefined || run === undefined ? {} : { from: recorded(from, run, given.blobs) }),
     ...(real === undefined ? {} : { real: words(real) }),
     ...(ignore === undefined ? {} : { ignore: words(ignore) }),
+    ...(given.ends === undefined ? {} : { ends: endOf(given.ends) }),
     ...(timeout === undefined ? {} : { timeoutMs: milliseconds('--timeout', timeout) }),
     ...(concurrency === undefined
       ? {}
@@ -157,6 +162,12 @@ function optionsOf(file: string, given: Options): ChaosFileOptions {
     ...(given.store === undefined ? {} : { store: given.store }),
     ...(given.namespace === undefined ? {} : { namespace: given.namespace }),
   }
+}
+
+function endOf(given: string): ChaosEnd {
+  const known = chaosEnds.find((one) => one === given)
+  if (known !== undefined) return known
+  throw usageError(`--ends ${given}: it is one of ${chaosEnds.join(', ')}`)
 }
 
 function recorded(store: string, run: string, blobs: string | undefined) {

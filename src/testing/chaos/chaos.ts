@@ -45,7 +45,8 @@ export type ChaosOptions = ChaosGraphOptions | ChaosAgentOptions | ChaosFileOpti
 
 const known = [
   ...['kills', 'everyBoundary', 'pairs', 'seed', 'ignore', 'timeoutMs', 'concurrency', 'real'],
-  ...['onProgress', 'graph', 'agent', 'input', 'graphs', 'mocks', 'answers', 'signals', 'gate'],
+  ...['onProgress', 'ends', 'graph', 'agent', 'input', 'graphs', 'mocks', 'answers', 'signals'],
+  'gate',
 ]
 const knownOfFile = ['file', 'store', 'from', 'namespace', 'onSession']
 

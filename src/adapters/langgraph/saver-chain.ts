@@ -7,7 +7,7 @@
 import type { SpaceRef, ThreadStep } from '../../index.ts'
 import { canonical } from '../../model/canonical.ts'
 import { applyDelta, costOf, diff } from '../../model/delta.ts'
-import { absorb, weightOf } from '../../model/state.ts'
+import { absorb, isSame, weightOf } from '../../model/state.ts'
 import { damaged, open, reading, seal, sumOf } from './envelope.ts'
 import type { Document } from './saver-document.ts'
 
@@ -83,6 +83,16 @@ export function isOf(step: Step, row: Row): boolean {
   const { body, sum } = open(row.bodyJson, nameOf(row))
   const { link = sum, again = [] } = body as Body
   return step.link === (again.at(-1)?.link ?? link)
+}
+
+/** Whether this is what is there already, so that it need not be put once more. */
+export function isPut(
+  { row, step }: { row: Row; step: Step },
+  { parentId, noteJson }: Pick<Row, 'parentId' | 'noteJson'>,
+  document: Document,
+): boolean {
+  if (row.parentId !== parentId || row.noteJson !== noteJson) return false
+  return isSame(step.document, document)
 }
 
 export function nameOf({ threadId, space, stepId }: Space & { stepId: string }): string {

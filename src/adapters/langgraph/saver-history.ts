@@ -1,15 +1,11 @@
 // The history of channels whose values are not in every checkpoint (LangGraph's DeltaChannel): what
 // was written to them since the last one that has their value.
-import type {
-  CheckpointPendingWrite,
-  DeltaChannelHistory,
-  SerializerProtocol,
-} from '@langchain/langgraph-checkpoint'
-import type { Threads, ThreadWrite } from '../../index.ts'
-import { nameOf, type Space, type Step } from './saver-chain.ts'
+import type { DeltaChannelHistory, SerializerProtocol } from '@langchain/langgraph-checkpoint'
+import type { Threads } from '../../index.ts'
+import type { Space } from './saver-chain.ts'
 import { channelOf, has } from './saver-document.ts'
 import { StepReader } from './saver-reader.ts'
-import { openValue } from './saver-write.ts'
+import { openWrite } from './saver-write.ts'
 
 interface Target {
   readonly space: Space | undefined
@@ -31,7 +27,8 @@ export async function deltaHistory(
     for (const channel of wanted) {
       const entry = found[channel] as DeltaChannelHistory
       const of = writes.filter((write) => write.channel === channel)
-      entry.writes.unshift(...(await Promise.all(of.map((write) => read(serde, write, step)))))
+      const read = of.map((write) => openWrite(threads, serde, write, step))
+      entry.writes.unshift(...(await Promise.all(read)))
       if (!has(step.document, channel)) continue
       const seed = await channelOf(serde, step.document, channel)
       if (seed === undefined) continue
@@ -41,16 +38,6 @@ export async function deltaHistory(
     if (wanted.size === 0 || row.parentId === null) break
   }
   return found
-}
-
-async function read(
-  serde: SerializerProtocol,
-  write: ThreadWrite,
-  step: Step,
-): Promise<CheckpointPendingWrite> {
-  const { taskId, channel, bodyJson } = write
-  const what = `the write to ${channel} of ${nameOf(write)}`
-  return [taskId, channel, await openValue(serde, bodyJson, what, step)]
 }
 
 /** Those of a step, the nearest first, with their writes. */

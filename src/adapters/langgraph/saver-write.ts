@@ -1,10 +1,11 @@
 // Metadata and the writes of tasks, in their envelopes. Neither is a change to an earlier one; a
 // write may be said as a change to the channels of its own step, with which it comes and goes.
-import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
+import type { CheckpointPendingWrite, SerializerProtocol } from '@langchain/langgraph-checkpoint'
+import { isCounterfoilError, type Threads, type ThreadWrite } from '../../index.ts'
 import { canonical } from '../../model/canonical.ts'
 import { absorb, weightOf } from '../../model/state.ts'
 import { open, reading, seal } from './envelope.ts'
-import { documentAt, type Step } from './saver-chain.ts'
+import { documentAt, nameOf, readChain, type Step } from './saver-chain.ts'
 import { bytesOf, decode, encode, Shapes } from './saver-codec.ts'
 import { relatable } from './saver-document.ts'
 import { relate, restore } from './saver-relate.ts'
@@ -66,4 +67,26 @@ export async function openValue(
   const isJson = type === 'json'
   const bytes = isJson ? JSON.stringify(body['json']) : bytesOf(String(body['base64']))
   return serde.loadsTyped(String(type), bytes)
+}
+
+/**
+ * Of a step that may have been read before the write was: somebody has put the step once more
+ * since, and written to that.
+ */
+export async function openWrite(
+  threads: Threads,
+  serde: SerializerProtocol,
+  write: ThreadWrite,
+  step: Step | null,
+): Promise<CheckpointPendingWrite> {
+  const { threadId, space, stepId, taskId, channel, bodyJson } = write
+  const what = `the write to ${channel} of ${nameOf(write)}`
+  try {
+    return [taskId, channel, await openValue(serde, bodyJson, what, step)]
+  } catch (error) {
+    if (!isCounterfoilError(error, 'THREAD_DAMAGED')) throw error
+    const now = readChain(await threads.loadSteps({ threadId, space }, stepId)).at(-1) ?? null
+    if (now === null || now.link === step?.link) throw error
+    return [taskId, channel, await openValue(serde, bodyJson, what, now)]
+  }
 }

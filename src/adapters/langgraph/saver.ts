@@ -23,6 +23,7 @@ import { bodySum, type Counterfoil, type ThreadWrite } from '../../index.ts'
 import { keyOf, StepCache } from './saver-cache.ts'
 import {
   isOf,
+  isPut,
   nameOf,
   type Row,
   readChain,
@@ -47,7 +48,7 @@ import { deltaHistory } from './saver-history.ts'
 import { matches, pagesOf } from './saver-list.ts'
 import { type Pruned, Pruner } from './saver-prune.ts'
 import { StepReader } from './saver-reader.ts'
-import { dump, isLong, openValue, sealValue, sealWrite } from './saver-write.ts'
+import { dump, isLong, openValue, openWrite, sealValue, sealWrite } from './saver-write.ts'
 import { type Spaces, spacesOf } from './spaces.ts'
 
 export interface CounterfoilSaverOptions extends SaverOptions {
@@ -190,7 +191,12 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       const earlier = isNew ? null : await this.#find(space, stepId)
       // A host that ends where it began puts its checkpoint as a child of itself.
       const parentId = named === stepId ? (earlier?.row.parentId ?? null) : named
-      const base = tries === 0 || parentId === null ? parent : await this.#stored(space, parentId)
+      // The answer to an earlier try was lost, or two have put the same: it is there.
+      if (earlier !== null && isPut(earlier, { ...row, parentId }, document)) {
+        return this.#cache.set(space, earlier.step)
+      }
+      const held = parentId === null ? null : parent
+      const base = tries === 0 || held === null ? held : await this.#stored(space, held.stepId)
       const { step, whole, bodyJson } =
         earlier === null
           ? writeStep(stepId, document, base)
@@ -282,13 +288,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   }
 
   #writesOf(writes: readonly ThreadWrite[], step: Step | null): Promise<CheckpointPendingWrite[]> {
-    return Promise.all(
-      writes.map(async (write): Promise<CheckpointPendingWrite> => {
-        const { taskId, channel, bodyJson } = write
-        const what = `the write to ${channel} of ${nameOf(write)}`
-        return [taskId, channel, await openValue(this.serde, bodyJson, what, step)]
-      }),
-    )
+    return Promise.all(writes.map((write) => openWrite(this.cf.threads, this.serde, write, step)))
   }
 
   /** Checkpoints before format 4 had the packets to send among the writes of their parent. */

@@ -1,0 +1,112 @@
+// Puts whose answer was lost, and threads that others remove or put once more meanwhile.
+import { type Checkpoint, emptyCheckpoint, uuid6 } from '@langchain/langgraph-checkpoint'
+import { afterAll, expect, test } from 'vitest'
+import { CounterfoilSaver } from '../../../src/adapters/langgraph/index.ts'
+import type { Counterfoil } from '../../../src/index.ts'
+import { kinds } from './saver-stores.ts'
+
+const all = kinds()
+afterAll(async () => {
+  for (const kind of all) await kind.end()
+})
+
+const at = (id?: string) => ({
+  configurable: { thread_id: 't', checkpoint_ns: '', ...(id && { checkpoint_id: id }) },
+})
+const note = { source: 'loop' as const, step: 1, parents: {} }
+const long = 'lorem ipsum '.repeat(200)
+const texts = (count: number) => Array.from({ length: count }, (_, i) => `${i} ${long}`)
+
+function said(messages: readonly string[], id = uuid6(0)): Checkpoint {
+  return {
+    ...{ ...emptyCheckpoint(), id, channel_values: { messages } },
+    channel_versions: { messages: messages.length },
+  }
+}
+
+const put = (saver: CounterfoilSaver, one: Checkpoint, parent?: string) =>
+  saver.put(at(parent), one, note, one.channel_versions)
+
+const messagesOf = async (saver: CounterfoilSaver, { id }: Checkpoint) =>
+  (await saver.getTuple(at(id)))?.checkpoint.channel_values['messages']
+
+type Name = 'putStep' | 'listWrites'
+type Call = (...args: unknown[]) => Promise<unknown>
+
+/** Around the next call of `name`. */
+function around(
+  { threads }: Counterfoil,
+  name: Name,
+  act: (real: () => Promise<unknown>) => unknown,
+) {
+  const real = threads[name].bind(threads) as Call
+  const replaced: Call = async (...args) => {
+    delete (threads as Partial<typeof threads>)[name]
+    return act(() => real(...args))
+  }
+  Object.assign(threads, { [name]: replaced })
+}
+
+/** The next put is committed, and nobody hears of it. */
+const loseAnswer = (cf: Counterfoil) =>
+  around(cf, 'putStep', async (real) => {
+    await real()
+    throw new Error('the line is gone')
+  })
+
+const bodiesOf = async (cf: Counterfoil) =>
+  (await cf.threads.listSteps({ threadId: 't', space: '' })).items.map((row) => row.bodyJson)
+
+for (const kind of all) {
+  kind.describe(kind.name, () => {
+    test('K1 a put that was committed and is tried again is not written twice', async () => {
+      const cf = await kind.open()
+      const saver = new CounterfoilSaver(cf)
+      const steps = [20, 21, 22, 23].map((count) => said(texts(count)))
+      let parent: string | undefined
+      for (const one of steps) {
+        loseAnswer(cf)
+        await expect(put(saver, one, parent)).rejects.toThrow('the line is gone')
+        for (let i = 0; i < 3; i++) await put(saver, one, parent)
+        parent = one.id
+      }
+      const bodies = await bodiesOf(cf)
+      const [first = '', ...later] = bodies.toReversed()
+      // As without any loss: a whole one, and what each has added to it.
+      for (const body of later) expect(body.length).toBeLessThan(first.length / 4)
+      expect(bodies.join('')).not.toContain('"again"')
+      const fresh = new CounterfoilSaver(await kind.again(cf))
+      for (const one of steps) {
+        expect(await messagesOf(fresh, one)).toEqual(one.channel_values['messages'])
+      }
+    })
+
+    test('K1 a host that ends where it began, on a thread that was removed', async () => {
+      const cf = await kind.open()
+      const [a, b] = [new CounterfoilSaver(cf), new CounterfoilSaver(await kind.again(cf))]
+      const one = said(['1'])
+      await put(a, one)
+      await b.deleteThread('t')
+      await put(a, one, one.id)
+      expect(await messagesOf(b, one)).toEqual(['1'])
+    })
+
+    test('K1 a form that is added while a checkpoint is read with its writes', async () => {
+      const cf = await kind.open()
+      const other = await kind.again(cf)
+      const [a, b] = [new CounterfoilSaver(cf), new CounterfoilSaver(other)]
+      const messages = texts(3).map((text) => ({ text }))
+      const one = said(messages as never)
+      await put(b, one)
+      around(cf, 'listWrites', async (real) => {
+        const again = [...messages, { text: 'more' }]
+        await put(b, said(again as never, one.id))
+        await b.putWrites(at(one.id), [['messages', [...again, { text: 'yet' }]]], 'task')
+        return real()
+      })
+      const tuple = await a.getTuple(at(one.id))
+      const last = [...messages, { text: 'more' }, { text: 'yet' }]
+      expect(tuple?.pendingWrites).toEqual([['task', 'messages', last]])
+    })
+  })
+}

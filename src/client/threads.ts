@@ -56,14 +56,15 @@ export class Threads {
 
   /**
    * False, and nothing is changed, if a step that stays would lose the one it is a change to, or if
-   * one that is to be whole is not there, or is not what its `over` says.
+   * one that is to be whole is not there, or is not what its `over` says; or if one that goes is
+   * not what `seen` says. One that is gone already is no matter.
    */
   pruneSteps(
     ref: Given<SpaceRef>,
-    { whole, drop }: { whole: readonly Given<WholeStep>[]; drop: Pruning['drop'] },
+    { whole, ...more }: Omit<Pruning, 'whole'> & { whole: readonly Given<WholeStep>[] },
   ): Promise<boolean> {
     const rows = whole.map((step) => this.here(step))
-    return this.store.pruneSteps(this.here(ref), { whole: rows, drop })
+    return this.store.pruneSteps(this.here(ref), { whole: rows, ...more })
   }
 
   /** Every step and write of all its spaces. The ledger of its calls stays. */

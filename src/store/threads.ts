@@ -50,6 +50,8 @@ export interface Pruning {
   readonly whole: readonly WholeStep[]
   /** Steps that go, with their writes. */
   readonly drop: readonly string[]
+  /** Of those that go, the rows that were seen (`bodySum`), by id; others are not looked at. */
+  readonly seen?: ReadonlyMap<string, string>
 }
 
 export interface ThreadStore {
@@ -69,7 +71,8 @@ export interface ThreadStore {
   listWrites(ref: SpaceRef, stepIds: readonly string[]): Promise<ThreadWrite[]>
   /**
    * False, and nothing is changed, if a step that stays would lose the one it is a change to, or if
-   * one that is to be whole is not there, or is not what its `over` says.
+   * one that is to be whole is not there, or is not what its `over` says; or if one that goes is
+   * not what `seen` says. One that is gone already is no matter.
    */
   pruneSteps(ref: SpaceRef, pruning: Pruning): Promise<boolean>
   /** Every step and write of all its spaces. The ledger of its calls stays. */

@@ -86,7 +86,8 @@ export class Pruner {
 
   /**
    * The steps that are there go, and no others: a thread that somebody goes on with meanwhile has
-   * new ones, which stay. How many went; none if it is not idle, or waits at an interrupt.
+   * new ones, or new forms of these, which stay. How many went; none if it is not idle, or waits at
+   * an interrupt.
    */
   async #dropIdle(threadId: string, before: number): Promise<number> {
     const spaces = await this.#read(threadId)
@@ -94,12 +95,14 @@ export class Pruner {
     if (rows.some(({ createdAt }) => createdAt >= before)) return 0
     const open = [...spaces.values()].flatMap(({ open }) => [...open.values()].flat())
     if (open.includes(INTERRUPT)) return 0
+    let count = 0
     for (const [space, { rows }] of spaces) {
-      const drop = rows.map(({ stepId }) => stepId)
-      await this.#cf.threads.pruneSteps({ threadId, space }, { whole: [], drop })
+      const place: Space = { threadId, space }
+      if (!(await this.#cf.threads.pruneSteps(place, { whole: [], ...going(rows) }))) break
+      count += rows.length
     }
     this.#forget(threadId)
-    return rows.length
+    return count
   }
 
   /** All but the latest steps of a thread, and what those need. */
@@ -126,7 +129,7 @@ export class Pruner {
     let count = 0
     for (const [space, { rows }] of spaces) {
       const stays = kept.get(space) ?? new Set()
-      const drop = rows.filter(({ stepId }) => !stays.has(stepId)).map(({ stepId }) => stepId)
+      const { drop, seen } = going(rows.filter(({ stepId }) => !stays.has(stepId)))
       if (drop.length === 0) continue
       const gone = new Set(drop)
       const whole: (Row & { over: string })[] = []
@@ -138,7 +141,7 @@ export class Pruner {
         whole.push({ ...row, whole: true, bodyJson: wholeBody(step), over })
       }
       const place: Space = { threadId, space }
-      if (!(await this.#cf.threads.pruneSteps(place, { whole, drop }))) return null
+      if (!(await this.#cf.threads.pruneSteps(place, { whole, drop, seen }))) return null
       count += drop.length
     }
     return count
@@ -176,6 +179,12 @@ export class Pruner {
   #metadata(row: Row) {
     return openValue(this.#serde, row.noteJson, `the metadata of checkpoint ${row.stepId}`)
   }
+}
+
+/** These rows as they were read, and in no other form. */
+function going(rows: readonly Row[]) {
+  const seen = new Map(rows.map(({ stepId, bodyJson }) => [stepId, bodySum(bodyJson)]))
+  return { drop: [...seen.keys()], seen }
 }
 
 /** How many subgraphs deep a space is. */

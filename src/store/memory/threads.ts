@@ -80,7 +80,11 @@ function mayStandOn(steps: Steps, { parentId, stepId }: ThreadStep): boolean {
   return chain.length > 0 && chain.every((step) => step.stepId !== stepId)
 }
 
-function prune({ steps, writes }: SpaceData, { whole, drop }: Pruning): boolean {
+function prune({ steps, writes }: SpaceData, { whole, drop, seen }: Pruning): boolean {
+  for (const stepId of drop) {
+    const there = steps.get(stepId)
+    if (there !== undefined && !isOver(seen?.get(stepId), there.bodyJson)) return false
+  }
   const next = new Map(steps)
   for (const { over, ...step } of whole) {
     const there = steps.get(step.stepId)

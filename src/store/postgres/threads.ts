@@ -1,6 +1,6 @@
 // The steps of foreign runtimes' threads, and what their tasks have written. That none of them
 // loses the one it is a change to is held by 010_threads.sql, and
-// that nobody writes over what he has not seen by 012_step_forms.sql.
+// that nobody writes over or drops what he has not seen by 012_step_forms.sql, 013_seen_drops.sql.
 import { checked, stepPage, stepsOf } from '../thread-rules.ts'
 import type { SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
@@ -29,10 +29,11 @@ export function threads(c: Connection): ThreadStore {
         where ${ofSpace} and step_id = any ($4) order by step_id, task_id, place`
       return (await c.query(text, [...spaceOf(ref), stepIds])).map(writes.decode)
     },
-    pruneSteps: (ref, { whole, drop }) => {
+    pruneSteps: (ref, { whole, drop, seen = new Map() }) => {
       const rows = JSON.stringify(whole.map(steps.encode))
-      const overs = Object.fromEntries(whole.map(({ stepId, over }) => [stepId, over]))
-      return c.ask('prune_steps', [...spaceOf(ref), rows, drop, JSON.stringify(overs)])
+      const overs = [...whole.map(({ stepId, over }) => [stepId, over] as const), ...seen]
+      const sums = JSON.stringify(Object.fromEntries(overs))
+      return c.ask('prune_steps', [...spaceOf(ref), rows, drop, sums])
     },
     dropThread: async (namespace, threadId) => {
       await c.call('drop_thread', [namespace, threadId])

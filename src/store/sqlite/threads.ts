@@ -32,7 +32,8 @@ export function threads(c: Connection): ThreadStore {
   return checked({
     putStep: async (step, over) =>
       c.write(() => {
-        if (!isOver(over, over === undefined ? undefined : bodyAt(c, step))) return false
+        const body = over === undefined ? undefined : bodyAt(c, step, step.stepId)
+        if (!isOver(over, body)) return false
         if (!step.whole && !mayStandOn(c, step)) return false
         c.sql(putOne).run(...steps.encode(step))
         return true
@@ -78,8 +79,8 @@ const placeOf = `select rowid from thread_steps where ${ofSpace} and step_id = ?
 const bodyOf = `select body_json from thread_steps where ${ofSpace} and step_id = ?`
 const isIn = `${chain} select 1 from chain where place = :place`
 
-function bodyAt(c: Connection, step: ThreadStep): string | undefined {
-  const [body] = c.sql(bodyOf).get(...spaceOf(step), step.stepId) ?? []
+function bodyAt(c: Connection, ref: SpaceRef, stepId: string): string | undefined {
+  const [body] = c.sql(bodyOf).get(...spaceOf(ref), stepId) ?? []
   return body as string | undefined
 }
 
@@ -117,11 +118,16 @@ const dropFrom = (table: string) =>
   `delete from ${table} where ${ofSpace} and step_id in (select value from json_each(?))`
 
 /** Within a transaction. */
-function prune(c: Connection, ref: SpaceRef, { whole, drop }: Pruning): boolean {
+function prune(c: Connection, ref: SpaceRef, { whole, drop, seen }: Pruning): boolean {
   const here = spaceOf(ref)
-  for (const { over, ...step } of whole) {
-    const body = bodyAt(c, step)
+  for (const { over, stepId } of whole) {
+    const body = bodyAt(c, ref, stepId)
     if (body === undefined || !isOver(over, body)) return false
+  }
+  for (const stepId of drop) {
+    const sum = seen?.get(stepId)
+    const body = sum === undefined ? undefined : bodyAt(c, ref, stepId)
+    if (body !== undefined && !isOver(sum, body)) return false
   }
   const gone = JSON.stringify(drop)
   const free = JSON.stringify([...drop, ...whole.map(({ stepId }) => stepId)])

@@ -38,6 +38,18 @@ export function placeConcern({ on, expect }: Bench): void {
     expect(await listed(s)).toEqual(['3', '2'])
   })
 
+  on('K1, B6 a pruning drops nothing that was put once more since it was looked at', async (s) => {
+    await put(s, step('1'), step('2'))
+    const seen = new Map(['1', '2', 'x'].map((id) => [id, bodySum(step(id).bodyJson)]))
+    const drop = ['1', '2', 'x']
+    await put(s, step('2', null, { bodyJson: '"again"' }))
+    expect(await s.store.pruneSteps(space(), { whole: [], drop, seen })).toBe(false)
+    expect(await listed(s)).toEqual(['2', '1'])
+    seen.set('2', bodySum('"again"'))
+    expect(await s.store.pruneSteps(space(), { whole: [], drop, seen })).toBe(true)
+    expect(await listed(s)).toEqual([])
+  })
+
   on('K1, B6 of many that put over the same, one does', async (s) => {
     await put(s, step('1'))
     const over = bodySum(step('1').bodyJson)

@@ -30,7 +30,7 @@ const put = (saver: CounterfoilSaver, one: Checkpoint, parent?: string) =>
 const messagesOf = async (saver: CounterfoilSaver, { id }: Checkpoint) =>
   (await saver.getTuple(at(id)))?.checkpoint.channel_values['messages']
 
-type Name = 'putStep' | 'listWrites'
+type Name = 'putStep' | 'pruneSteps' | 'listWrites'
 type Call = (...args: unknown[]) => Promise<unknown>
 
 /** Around the next call of `name`. */
@@ -107,6 +107,36 @@ for (const kind of all) {
       const tuple = await a.getTuple(at(one.id))
       const last = [...messages, { text: 'more' }, { text: 'yet' }]
       expect(tuple?.pendingWrites).toEqual([['task', 'messages', last]])
+    })
+
+    test('K1 a pruning of idle threads leaves what was put once more meanwhile', async () => {
+      const cf = await kind.open()
+      const b = new CounterfoilSaver(await kind.again(cf))
+      const one = said(['1'])
+      await put(b, one)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      around(cf, 'pruneSteps', async (real) => {
+        await put(b, said(['uno'], one.id))
+        return real()
+      })
+      await new CounterfoilSaver(cf, { ttlMs: 10 }).prune()
+      expect(await messagesOf(b, one)).toEqual(['uno'])
+    })
+
+    test('K1 a pruning of an idle thread that somebody goes on with removes nothing', async () => {
+      const cf = await kind.open()
+      const b = new CounterfoilSaver(await kind.again(cf))
+      const one = said(texts(3))
+      await put(b, one)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      const two = said(texts(4))
+      around(cf, 'pruneSteps', async (real) => {
+        await put(b, two, one.id)
+        return real()
+      })
+      const pruned = await new CounterfoilSaver(cf, { ttlMs: 10 }).prune()
+      expect(pruned).toEqual({ threads: 0, steps: 0 })
+      expect(await messagesOf(b, two)).toEqual(texts(4))
     })
   })
 }

@@ -186,6 +186,39 @@ test(
   longMs,
 )
 
+test(
+  'J2 the answers come from a recorded run that failed, if it was meant to',
+  async () => {
+    const dir = folder()
+    const store = `sqlite:${join(dir, 'runs.db')}`
+    const path = file(
+      tools,
+      `export const saga = workflow({ id: 'saga@1.0.0', input: text, tools: [charge],
+      run: async ({ to }, ctx) => {
+        const { id } = await ctx.call(charge, { to })
+        throw new Error('enough of ' + id)
+      } })`,
+    )
+    const live = readFileSync(path, 'utf8').replaceAll('run: real', `run: () => ({ id: 'c-7' })`)
+    writeFileSync(join(dir, 'live.mjs'), live)
+    const { saga } = await import(join(dir, 'live.mjs'))
+    const cf = await open({ store, graphs: [saga] })
+    await cf.worker().start()
+    const going = await cf.start(saga, { to: 'acme' }, { runId: 'acme-1' })
+    await expect(going.result()).rejects.toThrow('enough of c-7')
+    await cf.close()
+    const asked = [path, '--from', store, '--run', 'acme-1', '--kills', '1']
+    const { code, report, stderr } = await chaos([...asked, '--ends', 'failed'])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(report?.tools).toMatchObject([{ upstream: 'recorded', calls: 1 }])
+    const refused = await chaos(asked)
+    const { error } = JSON.parse(refused.stderr)
+    expect([refused.code, error.code]).toEqual([1, 'CHAOS_OPTIONS'])
+    expect(error.message).toContain('--ends failed')
+  },
+  longMs,
+)
+
 const host = `${tools}
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

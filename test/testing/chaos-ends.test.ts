@@ -75,7 +75,7 @@ test('J2 an agent that throws by design', async () => {
   expect(report.tools[0]).toMatchObject({ tool: 'mail', effectsMax: 1 })
 })
 
-test('J2 an end that is not the one that was named is refused, with the way to say so', async () => {
+test('J2 an end that is not the one that was named is refused, with the way to it', async () => {
   const asked = (more: object) => chaos({ graph: saga, input, mocks, ...more } as never)
   const refused = (message: string) => ({
     code: 'CHAOS_NO_REFERENCE',
@@ -95,4 +95,24 @@ test('J2 an end that is not the one that was named is refused, with the way to s
     code: 'CHAOS_OPTIONS',
     message: expect.stringContaining('completed, failed, cancelled'),
   })
+})
+
+test('J2 a run that chaos itself has abandoned is no reference, whatever it is to be', async () => {
+  const clumsy = tool({
+    ...{ name: 'charge', replayClass: 'idempotent_with_key', input: To, run: real as () => string },
+    ...{ idempotencyKey: () => 'one for all', keyTtlMs: Infinity },
+  })
+  const graph = workflow({
+    ...{ id: 'clumsy@1.0.0', input: To, tools: [clumsy] },
+    run: async (to, ctx) => {
+      await ctx.call(clumsy, to)
+      await ctx.call(clumsy, { to: 'another' })
+    },
+  })
+  for (const ends of ['completed', 'failed'] as const) {
+    await expect(chaos({ graph, input, mocks: { charge: once }, ends })).rejects.toMatchObject({
+      code: 'CHAOS_NO_REFERENCE',
+      message: expect.stringMatching(/key_conflict of charge: [^.]*$/),
+    })
+  }
 })

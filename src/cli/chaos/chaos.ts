@@ -4,7 +4,7 @@
 import { type Clock, systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import { type Driven, drive, NoEnd } from './drive.ts'
-import { Judge, type JudgeOptions, type Seen } from './judge.ts'
+import { isOdd, Judge, type JudgeOptions, type Seen } from './judge.ts'
 import type { ChaosFinding, ChaosPoint, ChaosReport } from './report.ts'
 import { toolsOf } from './tools.ts'
 import { type ChaosEnd, chaosEnds, type Entry, type Stage } from './types.ts'
@@ -141,12 +141,14 @@ async function uninterrupted(plan: Plan): Promise<Seen> {
     const truth = { resultOf: () => null }
     const driven = await drive(stage, { dieAts: [], timeoutMs, truth })
     const { state, error } = driven.end
-    if (state === plan.ends) return { runId: stage.runId, driven }
+    // Its end was not its own: chaos has abandoned what should never be asked.
+    const isGivenUp = state === 'failed' && driven.doubts.some(isOdd)
+    if (state === plan.ends && !isGivenUp) return { runId: stage.runId, driven }
     const asked = driven.doubts.map(
       ({ tool, reason, title }) => `; ${reason} of ${tool ?? 'the run'}: ${title}`,
     )
     const why = `it is ${state}${error === null ? '' : `: ${error}`}${asked.join('')}`
-    throw noReference(`${why}${meantSo(state, plan.ends)}`)
+    throw noReference(isGivenUp ? why : `${why}${meantSo(state, plan.ends)}`)
   } catch (error) {
     throw error instanceof NoEnd ? noReference(error.message) : error
   } finally {

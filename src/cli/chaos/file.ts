@@ -62,12 +62,12 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
     const message = '`store` is a postgres:// URL, or left out: SQLite files are made and removed'
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
-  const recording = from ? await readFrom(from, namespace) : null
+  const settings = settingsOf(options)
+  const recording = from ? await readFrom(from, namespace, settings.ends) : null
   const session = new Session(store ?? null)
   options.onSession?.(() => session.close())
   try {
     const file = resolve(options.file)
-    const settings = settingsOf(options)
     const { timeoutMs } = settings
     const facts = await factsOf(session, file, timeoutMs)
     const graph = chosenGraph(facts, options.graph ?? recording?.graph)
@@ -106,7 +106,8 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
   if (!chaosEnds.includes(ends)) {
-    const message = `chaos: \`ends\` is ${JSON.stringify(ends)}; it is one of ${chaosEnds.join(', ')}`
+    const must = `it is one of ${chaosEnds.join(', ')}`
+    const message = `chaos: \`ends\` is ${JSON.stringify(ends)}; ${must}`
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
   return {
@@ -118,12 +119,13 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
 async function readFrom(
   { store, run, blobDir }: NonNullable<ChaosFileOptions['from']>,
   namespace: string,
+  ends: ChaosEnd,
 ): Promise<Recording> {
   checkStoreFile(store, 'Name the store of the recorded run with --from sqlite:<file>')
   const blobs = blobDir === undefined ? {} : { blobDir }
   const cf = await open({ store, namespace, graphs: [], onWarning: () => {}, ...blobs })
   try {
-    return await readRecording(cf, namespace, run)
+    return await readRecording(cf, namespace, run, ends)
   } finally {
     await cf.close()
   }

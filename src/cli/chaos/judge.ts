@@ -6,7 +6,7 @@ import { collisions } from './collisions.ts'
 import { type Difference, differences, isWithin } from './compare.ts'
 import type { Driven } from './drive.ts'
 import { nameless } from './nameless.ts'
-import type { ChaosFinding } from './report.ts'
+import type { ChaosDoubt, ChaosFinding } from './report.ts'
 import { movingParts, withoutParts } from './restless.ts'
 import type { End, Entry } from './types.ts'
 import { callIdOf, unguarded } from './upstream.ts'
@@ -93,8 +93,7 @@ export class Judge {
 
   findings(seen: Seen): ChaosFinding[] {
     const { driven } = seen
-    const odd = driven.doubts.filter(({ reason }) => reason !== 'unknown' && reason !== 'poison')
-    const asked = odd.map(({ tool, reason, title }): ChaosFinding => {
+    const asked = driven.doubts.filter(isOdd).map(({ tool, reason, title }): ChaosFinding => {
       const kind = reason === 'drift' ? 'drift' : 'doubt'
       const why = kind === 'drift' ? 'at its resume the run did not do what is on record' : reason
       return { kind, tool, message: `${why}: ${title}` }
@@ -194,6 +193,11 @@ export class Judge {
     keys.add(name)
     return 1
   }
+}
+
+/** A doubt that no crash explains; the run is abandoned for it. */
+export function isOdd({ reason }: ChaosDoubt): boolean {
+  return reason !== 'unknown' && reason !== 'poison'
 }
 
 function effectFinding(tool: string, what: string, was: number, is: number): ChaosFinding[] {

@@ -6,7 +6,7 @@ import { type CallRecord, callKey, type Run } from '../../model/records.ts'
 import type { Counterfoil } from '../../open.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { Store } from '../../store/store.ts'
-import type { Asked, Ruling } from './types.ts'
+import type { Asked, ChaosEnd, Ruling } from './types.ts'
 import type { Recorded } from './upstream.ts'
 
 /** What somebody said, by the run and the title or name it was said to. */
@@ -29,15 +29,15 @@ export async function readRecording(
   cf: Counterfoil,
   namespace: string,
   runId: string,
+  ends: ChaosEnd,
 ): Promise<Recording> {
   const { store } = cf
   const run = await store.getRun({ namespace, runId })
   if (run === null) throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`)
-  if (run.state !== 'completed') {
-    throw new CounterfoilError(
-      'CHAOS_OPTIONS',
-      `run ${runId} is ${run.state}: only one that has completed can be replayed`,
-    )
+  if (run.state !== ends) {
+    const message = `run ${runId} is ${run.state}: only one that has ${ends} can be replayed`
+    const hint = run.state === 'failed' ? '; if that is how it should end: --ends failed' : ''
+    throw new CounterfoilError('CHAOS_OPTIONS', `${message}${hint}`)
   }
   const [first] = await store.listCheckpoints(run)
   const runs = await familyOf(store, run)

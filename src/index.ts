@@ -60,12 +60,12 @@ export {
 export { type Counterfoil, type OpenOptions, open } from './open.ts'
 export type {
   Page,
+  Seen,
   SpaceRef,
   StepFilter,
   Store,
   ThreadStep,
   ThreadWrite,
-  WholeStep,
 } from './store/store.ts'
 export { bodySum } from './store/thread-rules.ts'
 export type {

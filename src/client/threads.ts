@@ -2,12 +2,12 @@
 import type {
   Page,
   Pruning,
+  Seen,
   SpaceRef,
   StepFilter,
   Store,
   ThreadStep,
   ThreadWrite,
-  WholeStep,
 } from '../store/store.ts'
 
 /** A row as it is given; the namespace is that of the open store. */
@@ -24,19 +24,24 @@ export class Threads {
 
   /**
    * Puts a step, in the place of an earlier form of itself. False, and nothing is written, if it is
-   * not whole and its parent is not there: somebody has pruned it. Or if what is in its place is
-   * not what `over` says: null for nothing, the `bodySum` of a row; left out, it is not looked at.
+   * not whole and its parent is not there, because somebody has pruned it; or if rows are not as
+   * they were `seen`.
    */
-  putStep(step: Given<ThreadStep>, over?: string | null): Promise<boolean> {
-    return this.store.putStep(this.here(step), over)
+  putStep(step: Given<ThreadStep>, seen?: Seen): Promise<boolean> {
+    return this.store.putStep(this.here(step), seen)
   }
 
-  /** All or none. `replace`: in the place of what is there; else what is there stays. */
-  putWrites(writes: readonly Given<ThreadWrite>[], replace: boolean): Promise<void> {
-    return this.store.putWrites(
-      writes.map((write) => this.here(write)),
-      replace,
-    )
+  /**
+   * All or none. `replace`: in the place of what is there; else what is there stays. False, and
+   * nothing is written, if rows are not as they were `seen`.
+   */
+  putWrites(
+    writes: readonly Given<ThreadWrite>[],
+    replace: boolean,
+    seen?: Seen,
+  ): Promise<boolean> {
+    const rows = writes.map((write) => this.here(write))
+    return this.store.putWrites(rows, replace, seen)
   }
 
   /** From the nearest whole step to this one, or to the latest; empty if there is none. */
@@ -55,16 +60,15 @@ export class Threads {
   }
 
   /**
-   * False, and nothing is changed, if a step that stays would lose the one it is a change to, or if
-   * one that is to be whole is not there, or is not what its `over` says; or if one that goes is
-   * not what `seen` says. One that is gone already is no matter.
+   * False, and nothing is changed, if a step that stays would lose the one it is a change to, if
+   * one that is to be whole is not there, or if rows are not as they were `seen`.
    */
   pruneSteps(
     ref: Given<SpaceRef>,
-    { whole, ...more }: Omit<Pruning, 'whole'> & { whole: readonly Given<WholeStep>[] },
+    { whole, ...rest }: { whole: readonly Given<ThreadStep>[] } & Omit<Pruning, 'whole'>,
   ): Promise<boolean> {
     const rows = whole.map((step) => this.here(step))
-    return this.store.pruneSteps(this.here(ref), { whole: rows, ...more })
+    return this.store.pruneSteps(this.here(ref), { whole: rows, ...rest })
   }
 
   /** Every step and write of all its spaces. The ledger of its calls stays. */

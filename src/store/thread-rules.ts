@@ -5,6 +5,7 @@ import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type {
   Pruning,
+  Seen,
   SpaceRef,
   StepFilter,
   ThreadStep,
@@ -15,14 +16,18 @@ import type {
 /** The same store; what no store could give back as it was is refused before it is asked. */
 export function checked(store: ThreadStore): ThreadStore {
   return {
-    putStep: async (step, over) => {
+    putStep: async (step, seen) => {
       checkStep(step)
-      return store.putStep(step, over)
+      return store.putStep(step, seen)
     },
-    putWrites: async (writes, replace) => {
+    putWrites: async (writes, replace, seen) => {
       for (const write of writes) checkWrite(write)
       const last = lastOfEach(replace ? writes : writes.toReversed())
-      if (last.length > 0) await store.putWrites(last, replace)
+      if (last.length === 0) return true
+      if (seen && new Set(last.map(spaceKey)).size > 1) {
+        throw invalid('writes for which steps were seen must be of one space')
+      }
+      return store.putWrites(last, replace, seen)
     },
     loadSteps: async (ref, stepId) => {
       checkKey(ref, stepId)
@@ -50,17 +55,21 @@ export function checked(store: ThreadStore): ThreadStore {
   }
 }
 
-/** By which a writer says which row it has seen. `put_step` on a server counts alike. */
+/** Of a row, as `seen` names it. `is_as_seen` on a server counts alike. */
 export function bodySum(bodyJson: string): string {
   return sha256(bodyJson)
 }
 
-/** Whether the row in its place is the one that `over` names. */
-export function isOver(over: string | null | undefined, bodyJson: string | undefined): boolean {
-  if (over === undefined) return true
-  return over === null
-    ? bodyJson === undefined
-    : bodyJson !== undefined && bodySum(bodyJson) === over
+/** `bodyOf`: the body that a step has now, if it is there. */
+export function isAsSeen(
+  seen: Seen | undefined,
+  bodyOf: (stepId: string) => string | undefined,
+): boolean {
+  for (const [stepId, sum] of seen ?? []) {
+    const body = bodyOf(stepId)
+    if (sum !== (body === undefined ? null : bodySum(body))) return false
+  }
+  return true
 }
 
 function checkStep(step: ThreadStep): void {

@@ -40,29 +40,31 @@ export interface StepFilter extends ListRequest {
   readonly before?: string
 }
 
-/** A step that takes the place of a row with this body (`bodySum`), and of no other. */
-export interface WholeStep extends ThreadStep {
-  readonly over?: string
-}
+/**
+ * The rows of a space as the writer has seen them: by the id of a step the `bodySum` of its row,
+ * null for no row. If one of them is another now, nothing is written, and the answer is false.
+ */
+export type Seen = ReadonlyMap<string, string | null>
 
 export interface Pruning {
   /** Steps that are there, now as whole ones. */
-  readonly whole: readonly WholeStep[]
+  readonly whole: readonly ThreadStep[]
   /** Steps that go, with their writes. */
   readonly drop: readonly string[]
-  /** Of those that go, the rows that were seen (`bodySum`), by id; others are not looked at. */
-  readonly seen?: ReadonlyMap<string, string>
+  readonly seen?: Seen
 }
 
 export interface ThreadStore {
   /**
    * Puts a step, in the place of an earlier form of itself. False, and nothing is written, if it is
-   * not whole and its parent is not there: somebody has pruned it. Or if what is in its place is
-   * not what `over` says: null for nothing, the `bodySum` of a row; left out, it is not looked at.
+   * not whole and its parent is not there: somebody has pruned it.
    */
-  putStep(step: ThreadStep, over?: string | null): Promise<boolean>
-  /** All or none. `replace`: in the place of what is there; else what is there stays. */
-  putWrites(writes: readonly ThreadWrite[], replace: boolean): Promise<void>
+  putStep(step: ThreadStep, seen?: Seen): Promise<boolean>
+  /**
+   * All or none. `replace`: in the place of what is there; else what is there stays. With `seen`
+   * they are of one space.
+   */
+  putWrites(writes: readonly ThreadWrite[], replace: boolean, seen?: Seen): Promise<boolean>
   /** From the nearest whole step to this one, or to the latest; empty if there is none. */
   loadSteps(ref: SpaceRef, stepId?: string): Promise<ThreadStep[]>
   /** The latest first. */
@@ -71,8 +73,7 @@ export interface ThreadStore {
   listWrites(ref: SpaceRef, stepIds: readonly string[]): Promise<ThreadWrite[]>
   /**
    * False, and nothing is changed, if a step that stays would lose the one it is a change to, or if
-   * one that is to be whole is not there, or is not what its `over` says; or if one that goes is
-   * not what `seen` says. One that is gone already is no matter.
+   * one that is to be whole is not there.
    */
   pruneSteps(ref: SpaceRef, pruning: Pruning): Promise<boolean>
   /** Every step and write of all its spaces. The ledger of its calls stays. */

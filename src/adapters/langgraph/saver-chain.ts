@@ -32,6 +32,11 @@ export interface Step {
   readonly deltaWeight: number
 }
 
+/** A step with its row, as it was seen in the store. */
+export interface Lying extends Step {
+  readonly rowSum: string
+}
+
 interface Body {
   readonly whole?: Document
   readonly on?: string
@@ -76,13 +81,6 @@ export function readRow(row: Row, parent: Step | null): Step {
     const deltaWeight = parent === null || base === null ? 0 : parent.deltaWeight + costOf(delta)
     return { stepId, parentId, forms, ...(forms.at(-1) as Form), wholeWeight, deltaWeight }
   })
-}
-
-/** Whether the row is the step's present form. */
-export function isOf(step: Step, row: Row): boolean {
-  const { body, sum } = open(row.bodyJson, nameOf(row))
-  const { link = sum, again = [] } = body as Body
-  return step.link === (again.at(-1)?.link ?? link)
 }
 
 /** Whether this is what is there already, so that it need not be put once more. */

@@ -132,13 +132,13 @@ export class Pruner {
       const { drop, seen } = going(rows.filter(({ stepId }) => !stays.has(stepId)))
       if (drop.length === 0) continue
       const gone = new Set(drop)
-      const whole: (Row & { over: string })[] = []
+      const whole: Row[] = []
       for (const row of rows) {
         if (row.whole || gone.has(row.stepId) || !gone.has(row.parentId ?? '')) continue
         const step = await reader.stepOf(row)
         if (step === null) return null
-        const over = bodySum(row.bodyJson)
-        whole.push({ ...row, whole: true, bodyJson: wholeBody(step), over })
+        seen.set(row.stepId, bodySum(row.bodyJson))
+        whole.push({ ...row, whole: true, bodyJson: wholeBody(step) })
       }
       const place: Space = { threadId, space }
       if (!(await this.#cf.threads.pruneSteps(place, { whole, drop, seen }))) return null

@@ -22,8 +22,8 @@ import {
 import { bodySum, type Counterfoil, type ThreadWrite } from '../../index.ts'
 import { keyOf, StepCache } from './saver-cache.ts'
 import {
-  isOf,
   isPut,
+  type Lying,
   nameOf,
   type Row,
   readChain,
@@ -131,14 +131,21 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const { space, stepId } = stepOf(config)
     this.#spaces.resumed(space.threadId, writes)
     const dumps = await Promise.all(writes.map(([, value]) => dump(this.serde, value)))
-    const step = dumps.some(isLong) ? await this.#whenPut(space, stepId) : null
-    const rows = writes.map(([channel], i) => ({
-      ...{ ...space, stepId, taskId, channel, place: WRITES_IDX_MAP[channel] ?? i },
-      bodyJson: sealWrite(dumps[i] as (typeof dumps)[number], channel, step),
-    }))
     const isSpecial = writes.every(([channel]) => channel in WRITES_IDX_MAP)
-    await this.cf.threads.putWrites(rows, isSpecial)
-    this.#spaces.wrote(config, taskId, writes)
+    let step = dumps.some(isLong) ? await this.#whenPut(space, stepId) : null
+    for (let tries = 0; tries < triesMax; tries++) {
+      const rows = writes.map(([channel], i) => ({
+        ...{ ...space, stepId, taskId, channel, place: WRITES_IDX_MAP[channel] ?? i },
+        bodyJson: sealWrite(dumps[i] as (typeof dumps)[number], channel, step),
+      }))
+      // What is said as a change to the step goes with it, and not to another in its place.
+      const seen = step === null ? undefined : new Map([[stepId, step.rowSum]])
+      if (await this.cf.threads.putWrites(rows, isSpecial, seen)) {
+        return this.#spaces.wrote(config, taskId, writes)
+      }
+      step = await this.#stored(space, stepId)
+    }
+    throw busy(`writes of ${nameOf({ ...space, stepId })} could not be put: it`)
   }
 
   async deleteThread(threadId: string): Promise<void> {
@@ -201,32 +208,35 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
         earlier === null
           ? writeStep(stepId, document, base)
           : writeAgain(earlier.step, parentId, document)
-      const over = earlier === null ? null : bodySum(earlier.row.bodyJson)
-      if (await this.cf.threads.putStep({ ...row, parentId, whole, bodyJson }, over)) {
-        return this.#cache.set(space, { ...step, parentId })
+      const seen = new Map([[stepId, earlier?.step.rowSum ?? null]])
+      if (!whole && base !== null) seen.set(base.stepId, base.rowSum)
+      if (await this.cf.threads.putStep({ ...row, parentId, whole, bodyJson }, seen)) {
+        return this.#cache.set(space, { ...step, parentId, rowSum: bodySum(bodyJson) })
       }
     }
     throw busy(`${nameOf(row)} could not be put: it`)
   }
 
   /** Null if it is not there; what is there and cannot be read is an error. */
-  async #find(space: Space, stepId: string | null): Promise<{ row: Row; step: Step } | null> {
+  async #find(space: Space, stepId: string | null): Promise<{ row: Row; step: Lying } | null> {
     if (stepId === null) {
       const [row] = (await this.cf.threads.listSteps({ ...space, countMax: 1 })).items
       if (row === undefined) return null
       const step = this.#cache.get(space, row.stepId)
-      return step !== null && isOf(step, row) ? { row, step } : this.#find(space, row.stepId)
+      const isSame = step?.rowSum === bodySum(row.bodyJson)
+      return step !== null && isSame ? { row, step } : this.#find(space, row.stepId)
     }
     const rows = await this.cf.threads.loadSteps(space, stepId)
     const [row, step] = [rows.at(-1), readChain(rows).at(-1)]
-    return row === undefined || step === undefined ? null : { row, step }
+    if (row === undefined || step === undefined) return null
+    return { row, step: { ...step, rowSum: bodySum(row.bodyJson) } }
   }
 
-  async #step(space: Space, stepId: string): Promise<Step | null> {
+  async #step(space: Space, stepId: string): Promise<Lying | null> {
     return this.#cache.get(space, stepId) ?? this.#stored(space, stepId)
   }
 
-  async #stored(space: Space, stepId: string): Promise<Step | null> {
+  async #stored(space: Space, stepId: string): Promise<Lying | null> {
     return (await this.#find(space, stepId))?.step ?? null
   }
 
@@ -246,7 +256,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
    * The step that writes are of, once it is in the store. LangGraph puts checkpoints one after the
    * other, and does not wait for them: the tasks of a step may be over before its turn has come.
    */
-  async #whenPut(space: Space, stepId: string): Promise<Step | null> {
+  async #whenPut(space: Space, stepId: string): Promise<Lying | null> {
     for (;;) {
       const step = this.#cache.get(space, stepId)
       const putting = this.#putting.get(keyOf(space))

@@ -3,33 +3,43 @@ import {
   checked,
   compareText,
   compareWrites,
-  isOver,
+  isAsSeen,
   spaceKey,
   stepPage,
   stepsOf,
   writeKey,
 } from '../thread-rules.ts'
-import type { Pruning, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
+import type {
+  Pruning,
+  SpaceRef,
+  StepFilter,
+  ThreadStep,
+  ThreadStore,
+  ThreadWrite,
+} from '../threads.ts'
 import { type Data, refKey, type SpaceData } from './data.ts'
 import { claimable } from './lease.ts'
 import { isOpenCall } from './read.ts'
 
 export function threads(data: Data): ThreadStore {
-  const stepsIn = (ref: SpaceRef) => data.spaces.get(spaceKey(ref))?.steps ?? new Map()
+  const stepsIn = (ref: SpaceRef): Steps => data.spaces.get(spaceKey(ref))?.steps ?? new Map()
   return checked({
-    putStep: async (step, over) => {
+    putStep: async (step, seen) => {
       const { steps } = spaceOf(data, step)
-      if (!isOver(over, steps.get(step.stepId)?.bodyJson)) return false
+      if (!isAsSeen(seen, (stepId) => steps.get(stepId)?.bodyJson)) return false
       if (!step.whole && !mayStandOn(steps, step)) return false
       steps.set(step.stepId, step)
       return true
     },
-    putWrites: async (all, replace) => {
+    putWrites: async (all, replace, seen) => {
+      const steps = stepsIn(all[0] as ThreadWrite)
+      if (!isAsSeen(seen, (stepId) => steps.get(stepId)?.bodyJson)) return false
       for (const write of all) {
         const { writes } = spaceOf(data, write)
         const key = writeKey(write)
         if (replace || !writes.has(key)) writes.set(key, write)
       }
+      return true
     },
     loadSteps: async (ref, stepId) => {
       const steps = stepsIn(ref)
@@ -81,14 +91,10 @@ function mayStandOn(steps: Steps, { parentId, stepId }: ThreadStep): boolean {
 }
 
 function prune({ steps, writes }: SpaceData, { whole, drop, seen }: Pruning): boolean {
-  for (const stepId of drop) {
-    const there = steps.get(stepId)
-    if (there !== undefined && !isOver(seen?.get(stepId), there.bodyJson)) return false
-  }
+  if (!isAsSeen(seen, (stepId) => steps.get(stepId)?.bodyJson)) return false
   const next = new Map(steps)
-  for (const { over, ...step } of whole) {
-    const there = steps.get(step.stepId)
-    if (there === undefined || !isOver(over, there.bodyJson)) return false
+  for (const step of whole) {
+    if (!steps.has(step.stepId)) return false
     next.set(step.stepId, step)
   }
   for (const stepId of drop) next.delete(stepId)
@@ -96,7 +102,7 @@ function prune({ steps, writes }: SpaceData, { whole, drop, seen }: Pruning): bo
   for (const step of next.values()) {
     if (!step.whole && step.parentId !== null && gone.has(step.parentId)) return false
   }
-  for (const { over: _, ...step } of whole) steps.set(step.stepId, step)
+  for (const step of whole) steps.set(step.stepId, step)
   for (const stepId of drop) steps.delete(stepId)
   for (const [key, write] of writes) if (gone.has(write.stepId)) writes.delete(key)
   return true

@@ -1,8 +1,8 @@
 // The steps of foreign runtimes' threads, and what their tasks have written. That none of them
-// loses the one it is a change to is held by 010_threads.sql, and
-// that nobody writes over or drops what he has not seen by 012_step_forms.sql, 013_seen_drops.sql.
+// loses the one it is a change to is held by 010_threads.sql; that nobody writes to what he has not
+// seen, by 012_seen_steps.sql.
 import { checked, stepPage, stepsOf } from '../thread-rules.ts'
-import type { SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
+import type { Seen, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
 import { conditions } from './list.ts'
 import * as tables from './tables.ts'
@@ -10,17 +10,24 @@ import * as tables from './tables.ts'
 const steps = tables.threadSteps
 const writes = tables.threadWrites
 const ofSpace = 'namespace = $1 and thread_id = $2 and space = $3'
+const seenJson = (seen: Seen) => JSON.stringify(Object.fromEntries(seen))
 const spaceOf = ({ namespace, threadId, space }: SpaceRef) => [namespace, threadId, space]
 
 export function threads(c: Connection): ThreadStore {
   return checked({
-    putStep: (step, over) => {
+    putStep: (step, seen) => {
       const { stepId, parentId, whole, createdAt, noteJson, bodyJson } = step
-      const row = [stepId, parentId, whole, createdAt, noteJson, bodyJson]
-      return c.ask('put_step', [...spaceOf(step), ...row, over === null ? '' : (over ?? null)])
+      const row = [...spaceOf(step), stepId, parentId, whole, createdAt, noteJson, bodyJson]
+      return seen ? c.ask('put_seen_step', [...row, seenJson(seen)]) : c.ask('put_step', row)
     },
-    putWrites: async (all, replace) => {
-      await c.call('put_thread_writes', [JSON.stringify(all.map(writes.encode)), replace])
+    putWrites: async (all, replace, seen) => {
+      const given = [JSON.stringify(all.map(writes.encode)), replace]
+      if (seen) {
+        const here = spaceOf(all[0] as SpaceRef)
+        return c.ask('put_seen_writes', [...here, ...given, seenJson(seen)])
+      }
+      await c.call('put_thread_writes', given)
+      return true
     },
     loadSteps: (ref, stepId) => loadChain(c, ref, stepId ?? null),
     listSteps: (filter) => list(c, filter),
@@ -29,11 +36,11 @@ export function threads(c: Connection): ThreadStore {
         where ${ofSpace} and step_id = any ($4) order by step_id, task_id, place`
       return (await c.query(text, [...spaceOf(ref), stepIds])).map(writes.decode)
     },
-    pruneSteps: (ref, { whole, drop, seen = new Map() }) => {
-      const rows = JSON.stringify(whole.map(steps.encode))
-      const overs = [...whole.map(({ stepId, over }) => [stepId, over] as const), ...seen]
-      const sums = JSON.stringify(Object.fromEntries(overs))
-      return c.ask('prune_steps', [...spaceOf(ref), rows, drop, sums])
+    pruneSteps: (ref, { whole, drop, seen }) => {
+      const given = [...spaceOf(ref), JSON.stringify(whole.map(steps.encode)), drop]
+      return seen
+        ? c.ask('prune_seen_steps', [...given, seenJson(seen)])
+        : c.ask('prune_steps', given)
     },
     dropThread: async (namespace, threadId) => {
       await c.call('drop_thread', [namespace, threadId])

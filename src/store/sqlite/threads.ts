@@ -1,7 +1,7 @@
 // Owns: the steps of foreign runtimes' threads, and what their tasks have written.
 // Invariant: a step that is not whole has its parent: both are looked at and changed under the
 // write lock, whoever appends and whoever prunes.
-import { checked, isOver, stepPage, stepsOf } from '../thread-rules.ts'
+import { checked, isAsSeen, stepPage, stepsOf } from '../thread-rules.ts'
 import type { Pruning, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
 import { where } from './list.ts'
@@ -30,17 +30,18 @@ const writesOf = `select ${writes.columns} from thread_writes
 
 export function threads(c: Connection): ThreadStore {
   return checked({
-    putStep: async (step, over) =>
+    putStep: async (step, seen) =>
       c.write(() => {
-        const body = over === undefined ? undefined : bodyAt(c, step, step.stepId)
-        if (!isOver(over, body)) return false
+        if (!isAsSeen(seen, bodiesOf(c, step))) return false
         if (!step.whole && !mayStandOn(c, step)) return false
         c.sql(putOne).run(...steps.encode(step))
         return true
       }),
-    putWrites: async (all, replace) =>
+    putWrites: async (all, replace, seen) =>
       c.write(() => {
+        if (!isAsSeen(seen, bodiesOf(c, all[0] as SpaceRef))) return false
         for (const row of all) c.sql(replace ? replaced : ignored).run(...writes.encode(row))
+        return true
       }),
     loadSteps: async (ref, stepId) =>
       c.plain(() => c.sql(chainOf).all({ ...ref, from: stepId ?? null })).map(steps.decode),
@@ -79,9 +80,11 @@ const placeOf = `select rowid from thread_steps where ${ofSpace} and step_id = ?
 const bodyOf = `select body_json from thread_steps where ${ofSpace} and step_id = ?`
 const isIn = `${chain} select 1 from chain where place = :place`
 
-function bodyAt(c: Connection, ref: SpaceRef, stepId: string): string | undefined {
-  const [body] = c.sql(bodyOf).get(...spaceOf(ref), stepId) ?? []
-  return body as string | undefined
+function bodiesOf(c: Connection, ref: SpaceRef): (stepId: string) => string | undefined {
+  return (stepId) => {
+    const [body] = c.sql(bodyOf).get(...spaceOf(ref), stepId) ?? []
+    return body as string | undefined
+  }
 }
 
 /** Its parent is there, and does not stand on this step itself, if there is one already. */
@@ -120,14 +123,9 @@ const dropFrom = (table: string) =>
 /** Within a transaction. */
 function prune(c: Connection, ref: SpaceRef, { whole, drop, seen }: Pruning): boolean {
   const here = spaceOf(ref)
-  for (const { over, stepId } of whole) {
-    const body = bodyAt(c, ref, stepId)
-    if (body === undefined || !isOver(over, body)) return false
-  }
-  for (const stepId of drop) {
-    const sum = seen?.get(stepId)
-    const body = sum === undefined ? undefined : bodyAt(c, ref, stepId)
-    if (body !== undefined && !isOver(sum, body)) return false
+  if (!isAsSeen(seen, bodiesOf(c, ref))) return false
+  for (const { stepId } of whole) {
+    if (c.sql(placeOf).get(...here, stepId) === undefined) return false
   }
   const gone = JSON.stringify(drop)
   const free = JSON.stringify([...drop, ...whole.map(({ stepId }) => stepId)])

@@ -17,7 +17,12 @@ export function step(
   return { ...space(), stepId, parentId, whole, ...texts, createdAt: 1_000, ...more }
 }
 
-function write(stepId: string, taskId: string, place: number, more: Partial<ThreadWrite> = {}) {
+export function write(
+  stepId: string,
+  taskId: string,
+  place: number,
+  more: Partial<ThreadWrite> = {},
+) {
   return { ...space(), stepId, taskId, place, channel: 'messages', bodyJson: '"hi"', ...more }
 }
 

@@ -58,4 +58,4 @@ test('B8 the database is locked for 4 s: nobody is told of it, everything is don
   expect(await site.findings()).toEqual([])
   expect(site.doubts).toBe(0)
   await site.close()
-}, 60_000)
+}, 120_000)

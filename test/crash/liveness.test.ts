@@ -49,7 +49,7 @@ test('D2, I9 a killed worker is taken over at once, long before its lease ends',
   b.child.kill('SIGKILL')
   await once(b.child, 'close')
   await site.close()
-}, 60_000)
+}, 120_000)
 
 test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports', async () => {
   const site = await Site.open(5_000)
@@ -86,7 +86,7 @@ test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports
     await once(child, 'close')
   }
   await site.close()
-}, 60_000)
+}, 120_000)
 
 test('C8 two processes start the same run id at once: one run, both attach', async () => {
   const site = await Site.open(1)
@@ -96,4 +96,4 @@ test('C8 two processes start the same run id at once: one run, both attach', asy
   const mails = site.effects().filter((effect) => effect.tool === 'mail')
   expect(mails).toHaveLength(4)
   await site.close()
-}, 60_000)
+}, 120_000)

@@ -44,7 +44,7 @@ describePostgres('on Postgres', () => {
     expect(await findings(cf)).toEqual([])
     next.child.kill('SIGTERM')
     expect((await next.ended).code).toBe(0)
-  }, 90_000)
+  }, 120_000)
 
   test('I5 E2 "it did not happen" is too early, then counts, and sends once more', async () => {
     const { run, sent, decide } = await killed()
@@ -54,7 +54,7 @@ describePostgres('on Postgres', () => {
     expect(await run.result()).toEqual({ steps: 6 })
     // The mail had happened: whoever makes sure of what is not so sends it twice. Once, not more.
     expect(sent()).toBe(7)
-  }, 90_000)
+  }, 120_000)
 })
 
 async function opened(graphs: readonly Graph[], more: object = {}): Promise<Counterfoil> {

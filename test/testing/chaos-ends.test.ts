@@ -75,7 +75,7 @@ test('J2 an agent that throws by design', async () => {
   expect(report.tools[0]).toMatchObject({ tool: 'mail', effectsMax: 1 })
 })
 
-test('J2 an end that is not the one that was named is refused, with the way to say so', async () => {
+test('J2 an end that is not the one that was named is refused, with the way to it', async () => {
   const asked = (more: object) => chaos({ graph: saga, input, mocks, ...more } as never)
   const refused = (message: string) => ({
     code: 'CHAOS_NO_REFERENCE',

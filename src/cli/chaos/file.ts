@@ -106,7 +106,8 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
   if (!chaosEnds.includes(ends)) {
-    const message = `chaos: \`ends\` is ${JSON.stringify(ends)}; it is one of ${chaosEnds.join(', ')}`
+    const known = chaosEnds.join(', ')
+    const message = `chaos: \`ends\` is ${JSON.stringify(ends)}; it is one of ${known}`
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
   return {

@@ -22,9 +22,12 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // A Postgres server for whoever needs one.
     globalSetup: ['test/postgres/global-setup.ts'],
-    testTimeout: 60_000,
-    // The default of a second is short for what another process has to do first.
-    expect: { poll: { timeout: 10_000 } },
+    testTimeout: 120_000,
+    // The defaults are short for what other processes have to do first: a build, a server's end,
+    // whatever a client waits for when it closes.
+    hookTimeout: 120_000,
+    teardownTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     // On two cores the default is one file at a time, though most of them wait for processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),

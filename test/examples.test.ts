@@ -52,7 +52,7 @@ function outreach(dir: string, options: { killAt?: string; args?: string[] } = {
   const child = spawn(process.execPath, [example('outreach.mjs'), dir, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // The kill has to come before the answer.
-    env: { ...process.env, ...(killAt === undefined ? {} : { OUTREACH_SLOW_MS: '3000' }) },
+    env: { ...process.env, ...(killAt === undefined ? {} : { OUTREACH_SLOW_MS: '5000' }) },
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   let out = ''
@@ -98,7 +98,8 @@ async function statusOfMail(dir: string): Promise<string | undefined> {
   return items.find((row) => row.tool === 'send_email')?.status
 }
 
-describe('the outreach', () => {
+// Each of them starts processes one after the other.
+describe('the outreach', { timeout: 180_000 }, () => {
   const moments = {
     'before it has begun': 'everything is in',
     'when the mail is out and nobody knows': 'the mail server takes',
@@ -263,8 +264,8 @@ test('N4 four agents, killed as a group at step 141 of 160, end without help', a
   expect(figures).toMatchObject({ steps: 160, starts: 2, duplicates: 0, asked: 0 })
   expect(stdout).toContain('step 141 of 160 is done, and nobody has been told: SIGKILL to all')
   expect(stdout).toMatch(/back at work \d+ ms after the kill, done after \d+ ms/)
-  expect(figures.doneMs).toBeLessThan(30_000)
-}, 60_000)
+  expect(figures.doneMs).toBeLessThan(60_000)
+}, 120_000)
 
 test('N4 with unsafe steps a person is asked, and nothing is done twice', async () => {
   const { stdout, figures } = await fourAgents('--unsafe')
@@ -272,7 +273,7 @@ test('N4 with unsafe steps a person is asked, and nothing is done twice', async 
   expect(stdout.match(/a person is asked: agent-\d.*: mail: did it happen\?/g) ?? []).toHaveLength(
     figures.asked,
   )
-}, 60_000)
+}, 120_000)
 
 describePostgres('on a server', () => {
   test('N4 L2 the four agents with their workers on Postgres: the same, without help', async () => {

@@ -93,6 +93,8 @@ test('B7 20 kills at random moments leave no half blob, and lose none that was p
   for (let kill = 0; kill < 20; kill++) {
     const child = start(dir, go)
     await child.ready
+    // Now and then when one is durable, however slow the disk.
+    while (kill % 4 === 0 && child.said.length < 2) await pause(systemClock, 1)
     await pause(systemClock, systemClock.random() * 60)
     child.process.kill('SIGKILL')
     await child.ended
@@ -112,4 +114,4 @@ test('B7 20 kills at random moments leave no half blob, and lose none that was p
   const sum = await collectOrphans({ blobs: openFiles({ dir, clock: later }), inUse, clock: later })
   expect(sum).toMatchObject({ removed: 0, kept: found.length })
   expect((await filesIn(dir)).sort()).toEqual(found.sort())
-}, 60_000)
+}, 180_000)

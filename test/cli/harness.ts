@@ -1,5 +1,6 @@
 // Runs the built command line in a process of its own, as a user would, and prepares stores for it.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,8 +54,11 @@ export function start(args: readonly string[], env: Record<string, string> = {})
       child.on('close', () => reject(new Error(`ended without "${text}": ${JSON.stringify(out)}`)))
       look()
     })
-  onTestFinished(() => {
+  // Gone before the folders of its test are: they could not be removed while it writes.
+  onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
     child.kill('SIGKILL')
+    await once(child, 'exit')
   })
   return { child, ended, says, stderr: () => out.stderr }
 }
@@ -72,7 +76,7 @@ export async function json(args: readonly string[]) {
 
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'counterfoil-cli-'))
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true, maxRetries: 10 }))
   return path
 }
 

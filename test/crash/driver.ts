@@ -200,7 +200,8 @@ export class Site {
       const { states, held } = JSON.parse(out.split('\n').at(-1) ?? '')
       // Whoever held a thread is dead, and that can be proven: nobody is made to wait.
       if (held > 0) throw new Error(`a host found its threads held ${held} times`)
-      if (states.every((state: string) => state === 'done')) return
+      // Somebody may have wished an end that nobody had come to yet.
+      if (states.every((state: string) => state === 'done' || state === 'cancelled')) return
       await this.decideAll()
     }
     throw new Error(`threads ask for ever: ${threads.join(', ')}`)

@@ -12,7 +12,13 @@ interface Found {
   bad: string[]
 }
 
+/** The fewer hits of two: one that was slow has looked around more often, at what comes due. */
 async function reference(): Promise<{ hits: number; effects: Effect[] }> {
+  const [one, two] = [await uninterrupted(), await uninterrupted()]
+  return one.hits < two.hits ? one : two
+}
+
+async function uninterrupted(): Promise<{ hits: number; effects: Effect[] }> {
   const site = await Site.open()
   const { out, code } = await site.worker('worker.mjs', 0).exit
   expect(code).toBe(0)
@@ -85,4 +91,4 @@ test('J1 the control: plain checkpoint replay, killed likewise, repeats effects'
   }
   expect(kills).toBe(9)
   expect(twice).toBe(3) // once for each step: after its effect, before its record
-}, 60_000)
+}, 120_000)

@@ -185,12 +185,18 @@ export const stops: FaultProgramme = async (where, { seed, times, modes = ['tour
   fleet.attend()
   const posts = [fleet.employ(), fleet.employ()]
   let taken = 0
-  for (let n = 0; n < times; n++) {
+  // One of the two may have nothing at this moment: then it is the other one's turn.
+  for (let [n, tries] = [0, 0]; n < times && tries < 10 * times; tries++) {
     await fleet.start(6)
     await fleet.progress(2 + Math.floor(random() * 4))
-    const post = posts[n % 2]
+    const post = posts[tries % 2]
     post?.kill('SIGSTOP')
     const held = await heldBy(fleet, post?.current?.child.pid ?? 0)
+    if (held.length === 0) {
+      post?.kill('SIGCONT')
+      continue
+    }
+    n++
     await pause(stopLeaseMs * 1.5 + random() * stopLeaseMs)
     // Under another fence: it was taken over while its holder stood still.
     const risen = async () => {
@@ -198,7 +204,7 @@ export const stops: FaultProgramme = async (where, { seed, times, modes = ['tour
       return held.filter(({ runId, fence }) => (now.get(runId) ?? 0) > fence).length
     }
     // Whoever takes over may be slow as well.
-    for (let waits = 0; held.length > 0 && (await risen()) === 0 && waits < 100; waits++) {
+    for (let waits = 0; (await risen()) === 0 && waits < 200; waits++) {
       await pause(100)
     }
     taken += await risen()

@@ -19,7 +19,7 @@ class Process {
     })
   }
 
-  async says(text: string, timeoutMs = 20_000): Promise<number> {
+  async says(text: string, timeoutMs = 40_000): Promise<number> {
     const from = Date.now()
     while (!this.out.includes(text)) {
       if (Date.now() - from > timeoutMs) throw new Error(`no "${text}" in: ${this.out}`)
@@ -49,11 +49,11 @@ test('D2, I9 a killed worker is taken over at once, long before its lease ends',
   b.child.kill('SIGKILL')
   await once(b.child, 'close')
   await site.close()
-}, 60_000)
+}, 120_000)
 
 test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports', async () => {
-  const site = await Site.open(2_500)
-  const leaseMs = 3_000
+  const site = await Site.open(5_000)
+  const leaseMs = 9_000
   const a = slowWorker(site, leaseMs)
   await a.says('sending first')
   while (site.effects().length === 0) await new Promise((resolve) => setTimeout(resolve, 1))
@@ -61,8 +61,8 @@ test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports
   const stopped = Date.now()
   const b = slowWorker(site, leaseMs)
   await b.says('run is waiting_human')
-  // Its socket still accepts: nothing proves a death, so the lease counted to its end.
-  expect(Date.now() - stopped).toBeGreaterThan(leaseMs / 2)
+  // It was renewed every third of it, or a little later on a slow machine.
+  expect(Date.now() - stopped).toBeGreaterThan(leaseMs / 3)
   a.child.kill('SIGCONT')
   await b.says('run is completed')
   expect(site.effects().map((effect) => (effect.input as { subject: string }).subject)).toEqual([
@@ -72,6 +72,9 @@ test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports
   const cf = await open({ store: site.store })
   const events = await cf.store.listEvents({ namespace: 'default', runId: 'r1' }, { countMax: 500 })
   expect(events.items.map((event) => event.kind)).toContain('evidence')
+  // Its socket still accepted: nothing proved a death, so the lease counted to its end.
+  const taken = events.items.find((event) => event.kind === 'taken_over')
+  expect(taken?.data).toMatchObject({ cause: 'expired' })
   // The second mail went out under a third claim (either worker may have won it), not under the
   // first.
   const attempts = await cf.store.listAttempts({ namespace: 'default', runId: 'r1' })
@@ -83,7 +86,7 @@ test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports
     await once(child, 'close')
   }
   await site.close()
-}, 60_000)
+}, 120_000)
 
 test('C8 two processes start the same run id at once: one run, both attach', async () => {
   const site = await Site.open(1)
@@ -93,4 +96,4 @@ test('C8 two processes start the same run id at once: one run, both attach', asy
   const mails = site.effects().filter((effect) => effect.tool === 'mail')
   expect(mails).toHaveLength(4)
   await site.close()
-}, 60_000)
+}, 120_000)

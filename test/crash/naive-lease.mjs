@@ -27,7 +27,15 @@ async function isHeld() {
   return rows.length > 0
 }
 
+async function areBothHere() {
+  const { rows } = await client.query('select 1 from naive_here')
+  return rows.length === 2
+}
+
 const subjects = ['hello', 'paid', 'bye']
+await client.query('insert into naive_here values ($1)', [who])
+// However slowly one of them starts.
+while (!(await areBothHere())) await new Promise((resolve) => setTimeout(resolve, 5))
 // The other one comes when the first is at work.
 while (who !== 'first' && !(await isHeld())) await new Promise((resolve) => setTimeout(resolve, 5))
 while (!(await isDone())) {

@@ -80,7 +80,7 @@ test('D3, I7 a thousand runs that wait for people hold no worker and no memory',
   }
   const worker = cf.worker({ concurrency: 1 })
   await worker.start()
-  await expect.poll(() => order.length, { timeout: 100_000 }).toBe(2 * runIds.length)
+  await expect.poll(() => order.length, { timeout: 200_000 }).toBe(2 * runIds.length)
 
   // Each is given back, with the change that parks it, before the next is taken.
   const alternating = runIds.flatMap((runId) => [`claim ${runId}`, `release ${runId}`])
@@ -100,7 +100,7 @@ test('D3, I7 a thousand runs that wait for people hold no worker and no memory',
     cursor = page.next
   }
   expect(waiting).toBe(1_000)
-}, 120_000)
+}, 300_000)
 
 test('D4 a paused run holds neither', async () => {
   const cf = await open({ store: 'memory:', graphs: [waits, last], onWarning: () => {} })

@@ -10,7 +10,7 @@ import { makeTour } from './tour.mjs'
 import { effectsOfTour } from './truth.mjs'
 
 const lanes = 3
-const endMs = 30_000
+const endMs = 60_000
 
 let site: Site
 
@@ -166,15 +166,22 @@ describePostgres('lost acknowledgements', () => {
 
   test('I4, J3, C5 cut at every commit, on both sides: nothing lost, twice, or asked', async () => {
     const all = await Promise.all(Array.from({ length: lanes }, (_, i) => Lane.open(`lane${i}`)))
-    const reference = await countOf(all[0] as Lane, 'whole')
-    expect(reference.commits).toBeGreaterThan(12)
+    const whole = await countOf(all[0] as Lane, 'whole')
+    const again = await countOf(all[0] as Lane, 'again')
+    // The fewer of two: what is written together differs with the speed of the server.
+    const reference = {
+      commits: Math.min(whole.commits, again.commits),
+      inside: Math.min(whole.inside, again.inside),
+      value: whole.value,
+    }
+    expect(reference.commits).toBeGreaterThan(8)
     const points = sorts.flatMap((sort) =>
       Array.from({ length: sort.count(reference) }, (_, i) => ({ sort, nth: i + 1 })),
     )
     const total = points.length
     const found = { ...reference, points: total, cuts: 0, unreached: [] as string[] }
     const bad: string[] = []
-    const runIds = ['whole']
+    const runIds = ['whole', 'again']
     const work = async (lane: Lane) => {
       for (let point = points.shift(); point !== undefined; point = points.shift()) {
         const { sort, nth } = point
@@ -214,5 +221,5 @@ describePostgres('lost acknowledgements', () => {
     expect(bad).toEqual([])
     // Timing moves a few of the last between executions.
     expect(found.unreached.length).toBeLessThan(total * 0.1)
-  }, 300_000)
+  }, 600_000)
 })

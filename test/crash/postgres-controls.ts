@@ -115,12 +115,13 @@ const hourMs = 3_600_000
 export async function naiveLease(server: PostgresServer, shiftMs = hourMs): Promise<Found> {
   await query(
     server.url,
-    'drop table if exists naive_lease, naive_steps',
+    'drop table if exists naive_lease, naive_steps, naive_here',
     'create table naive_lease (holder text, until bigint)',
     'create table naive_steps (step text primary key)',
+    'create table naive_here (who text primary key)',
     "insert into naive_lease values ('', 0)",
   )
-  const site = await Site.open(800)
+  const site = await Site.open(2_000)
   const flags = ['--import', new URL('./shift.mjs', import.meta.url).href]
   const start = (who: string, ms: number) => {
     const env = { COUNTERFOIL_SHIFT_MS: String(ms) }

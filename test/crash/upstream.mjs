@@ -2,14 +2,16 @@
 // happens as often as it is asked for; a keyed one once for each key. What is asked with `lateMs`
 // happens so much later, whatever has become of whoever asked. A GET is answered when all that had
 // arrived before it is in the log, but for what is late.
+// upstream.mjs <log> <answers after so many ms> [<the first of this tool> <after so many>]
 import { appendFileSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 
-const [, , path = 'effects.log', delay = '1'] = process.argv
+const [, , path = 'effects.log', delay = '1', slowTool = '', slow = delay] = process.argv
 appendFileSync(path, '')
 const log = openSync(path, 'a')
 const byKey = new Map()
 let count = 0
+let wasSlow = false
 
 /**
  * @param {{ tool: string, key: string | null, input: unknown, attemptId: string | null,
@@ -37,7 +39,9 @@ const settleMs = 40
 function answer(response, ask) {
   const result = effect(ask)
   // Never at once: whoever is killed "in mid-call" must not have its answer yet.
-  const waitMs = Number(delay) * (0.5 + Math.random() / 2)
+  const isSlow = ask.tool === slowTool && !wasSlow
+  wasSlow ||= isSlow
+  const waitMs = Number(isSlow ? slow : delay) * (0.5 + Math.random() / 2)
   setTimeout(() => response.end(JSON.stringify(result)), waitMs)
 }
 

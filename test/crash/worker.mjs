@@ -52,8 +52,8 @@ const worker = cf.worker({ concurrency: 20, pollMs, ...(leaseMs ? { leaseMs } : 
 // With its own idea of the time.
 process.stdout.write(`working ${worker.id} ${Date.now()}\n`)
 await worker.start()
-const ended = () =>
-  Promise.all(runs.map((run) => run?.until('completed', 'failed', 'waiting_human', 'paused')))
+const ends = /** @type {const} */ (['completed', 'failed', 'cancelled', 'waiting_human', 'paused'])
+const ended = () => Promise.all(runs.map((run) => run?.until(...ends)))
 
 async function asked() {
   while ((await cf.inbox.list({ countMax: 1 })).items.length === 0) {

@@ -41,6 +41,7 @@ test.runIf(canBrowse)(
 
     await page.getByRole('link', { name: 'Demo' }).click()
     await guarded.getByText('the agent says: Ordered: PO-1.').waitFor()
+    await guarded.getByText('done').waitFor()
     expect(await guarded.getByText('1 order, $84,000').count()).toBe(1)
     expect(await guarded.getByText('done').count()).toBe(1)
   },

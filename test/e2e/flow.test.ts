@@ -7,7 +7,7 @@ describe.runIf(canBrowse)('the console', () => {
   let stage: Stage
   beforeAll(async () => {
     stage = await Stage.open()
-  }, 60_000)
+  }, 120_000)
   afterEach(() => stage.dismiss())
   afterAll(() => stage?.close())
 

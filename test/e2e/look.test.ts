@@ -76,7 +76,7 @@ describe.runIf(canBrowse)('the console', () => {
       ['resume', '/resume', 'Is it safe to send once more?'],
       ['empty', '/runs?q=nothing-like-it', 'No run is like that.'],
     ]
-  }, 120_000)
+  }, 240_000)
   afterAll(() => stage?.close())
 
   // Copied to docs/images when a page has changed; small, because everybody clones them.
@@ -122,7 +122,7 @@ describe.runIf(canBrowse)('the console', () => {
       }
       expect(found).toEqual([])
     },
-    180_000,
+    300_000,
   )
 
   test('E8 axe finds nothing serious in forms, dialogs, and on the page to sign in', async () => {
@@ -150,7 +150,7 @@ describe.runIf(canBrowse)('the console', () => {
       await page.screenshot({ path: screenshotPath(`retry-${colorScheme}-wide`) })
       expect(await violations(page)).toEqual([])
     }
-  }, 120_000)
+  }, 240_000)
 
   test('E8 the theme can be chosen, and stays', async () => {
     const page = await stage.signedIn('ana', 'operator', { colorScheme: 'light' })

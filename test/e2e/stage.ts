@@ -1,5 +1,6 @@
 // A real server and real workers in processes of their own, and pages of a real browser.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -152,7 +153,7 @@ export class Stage {
       ...options,
     })
     const page = await context.newPage()
-    page.setDefaultTimeout(15_000)
+    page.setDefaultTimeout(40_000)
     page.on('pageerror', (error) => this.complaints.push(`error: ${error.message}`))
     page.on('dialog', (dialog) => {
       this.complaints.push(`dialog: ${dialog.message()}`)
@@ -178,7 +179,12 @@ export class Stage {
 
   async close(): Promise<void> {
     await this.browser.close()
-    for (const child of this.children) child.kill('SIGKILL')
+    // Whoever still writes would have the folder again.
+    for (const child of this.children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    }
     rmSync(this.folder, { recursive: true, force: true })
   }
 }

@@ -54,7 +54,8 @@ const graphs = {
   child: flow('child-of', (_, ctx) => together(ctx.spawn(child, null), ctx.call(busy, 500))),
   stop: flow('stop', (_, ctx) => ctx.signal('never')),
   timer: flow('timer', async (_, ctx) => {
-    await ctx.sleep(400)
+    // Less than a quarter of a second is not parked for: the rest is for a slow machine.
+    await ctx.sleep(2_400)
     return 'awake'
   }),
 }
@@ -93,7 +94,7 @@ const arrivals: Record<Kind, (race: Race) => Promise<unknown>> = {
   },
   child: endChild,
   stop: ({ cf, runId }) => cf.run(runId).cancel(),
-  timer: () => pause(500),
+  timer: () => pause(2_500),
 }
 
 const outputs: Record<Kind, unknown> = {

@@ -34,7 +34,7 @@ test.each(kinds)(
     load = false
     await pumping
     await expect
-      .poll(() => states(cf), { timeout: 60_000, interval: 200 })
+      .poll(() => states(cf), { timeout: 120_000, interval: 200 })
       .toEqual({ completed: runIds.length })
     for (const { child } of workers) child.kill('SIGTERM')
     const ends = await Promise.all(workers.map((worker) => worker.ended))
@@ -55,5 +55,5 @@ test.each(kinds)(
       `rolling, ${kind}: ${runIds.length} runs, ${calls} calls, ${given.length} given back`,
     )
   },
-  120_000,
+  240_000,
 )

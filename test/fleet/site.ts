@@ -31,10 +31,15 @@ export class Fleet {
     this.env = { FLEET_UPSTREAM: upstream, ...keyed }
   }
 
-  static async open(kind: string, { delayMs = 20 } = {}): Promise<Fleet> {
+  /** `firstMs`: how long the first mail waits for its answer. */
+  static async open(
+    kind: string,
+    { delayMs = 20, firstMs = delayMs }: { delayMs?: number; firstMs?: number } = {},
+  ): Promise<Fleet> {
     const url = kind === 'postgres' ? postgresUrl() : null
     const dir = mkdtempSync(join(tmpdir(), 'counterfoil-effects-'))
-    const words = [pathOf('../crash/upstream.mjs'), join(dir, 'log'), String(delayMs)]
+    const delays = [String(delayMs), 'mail', String(firstMs)]
+    const words = [pathOf('../crash/upstream.mjs'), join(dir, 'log'), ...delays]
     const stdio = ['ignore', 'pipe', 'inherit', 'ipc'] as const
     const upstream = spawn(process.execPath, words, { stdio: [...stdio] })
     const [port] = await once(upstream.stdout as NodeJS.ReadableStream, 'data')

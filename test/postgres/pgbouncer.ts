@@ -29,7 +29,7 @@ export function findPgbouncer(): string | null {
   return null
 }
 
-const startMsMax = 10_000
+const startMsMax = 40_000
 
 export async function startPgbouncer(command: string, server: string): Promise<Pooler> {
   const behind = new URL(server)

@@ -8,5 +8,6 @@ export default defineConfig({
     include: ['test/security/fuzz.test.ts'],
     setupFiles: ['test/proof/requests.setup.ts'],
     pool: 'forks',
+    hookTimeout: 120_000,
   },
 })

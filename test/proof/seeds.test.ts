@@ -20,7 +20,7 @@ test('J3 late: an effect that landed before the end is not late and not asked ab
   const found = await run({ how: 'upstream', lateMs: 1, quietMs: 100, killMs: 4_000 })
   expect(found).toMatchObject({ injected: 0, surfaced: 0, falseSurfaced: 0, wrong: [] })
   expect(found.evidence).toContain('did not land after a death')
-}, 60_000)
+}, 120_000)
 
 test('J3 late: a second attempt after the death does not make the first one late', () => {
   const effect = { tool: 'mail', key: null, input: {}, result: null, repeated: false }

@@ -119,9 +119,15 @@ test('M1 hints tell that runs and the inbox have changed', async () => {
   const bench = await startServer({ worker: true })
   const me = await bench.as('operator')
   const auth = { authorization: `Bearer ${me.token}` }
-  const heard = read(`${bench.server.url}/v1/stream`, auth, (text) =>
-    /event: changed\ndata: \{.*"inbox":true/.test(text),
-  )
+  let greeted = () => {}
+  const listening = new Promise<void>((resolve) => {
+    greeted = resolve
+  })
+  const heard = read(`${bench.server.url}/v1/stream`, auth, (text) => {
+    if (text.includes('event: hello')) greeted()
+    return /event: changed\ndata: \{.*"inbox":true/.test(text)
+  })
+  await listening
   await waiting(me)
   expect((await heard).text).toContain('event: hello')
 })

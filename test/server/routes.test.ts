@@ -78,7 +78,7 @@ async function acts({ cf }: Bench, me: Client): Promise<void> {
 }
 
 describe('every route', () => {
-  test('M1, D4 answers as it says', { timeout: 60_000 }, async () => {
+  test('M1, D4 answers as it says', { timeout: 120_000 }, async () => {
     await everything(await startServer({ worker: true }))
     const mine = table.filter(({ tag }) => ['run', 'runs', 'fleet', 'tokens'].includes(tag))
     const apart = /dead$|retry$|pin$/

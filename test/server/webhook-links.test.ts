@@ -81,7 +81,7 @@ describe('E5 links', () => {
   test('E5 it expires, cannot be guessed, and lies in the store as a hash', async () => {
     const { ask, link, look, cf } = await bench()
     const { itemId } = await ask('r1')
-    const short = await link(itemId, { expires_in_ms: 3_000 })
+    const short = await link(itemId, { expires_in_ms: 6_000 })
     expect((await look(short)).status).toBe(200)
     await until(async () => (await look(short)).status === 404)
     const url = await link(itemId)

@@ -10,7 +10,7 @@ const ask = workflow({
   run: async (_, ctx) => (await ctx.approval({ title: 'Send it?' })).outcome,
 })
 const cf = await open({ store, graphs: [ask], onWarning: () => {} })
-const webhooks = { pollMs: 20, backoffMs: 50, timeoutMs: 1_000 }
+const webhooks = { pollMs: 20, backoffMs: 50, timeoutMs: 6_000 }
 const server = await cf.server({ port: 0, webhooks })
 await cf.worker().start()
 process.on('message', async ({ start }) => {

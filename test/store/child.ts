@@ -8,7 +8,7 @@ import { bootId } from '../../src/store/boot.ts'
 import { openSqlite } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { commitOf, event, graphs, newRun } from '../../src/testing/store/fixtures.ts'
-import { appendAll, pruneAll } from './thread-race.ts'
+import { appendAll, patiently, pruneAll } from './thread-race.ts'
 
 const [, , command = '', path = '', ...rest] = process.argv
 const say = (what: object) => console.log(JSON.stringify(what))
@@ -41,7 +41,7 @@ const commands: Record<string, () => Promise<void>> = {
     const run = await hold(store, runId)
     for (let i = 0; i < Number(count); i++) {
       const events = [event(`e${i}`, runId)]
-      const [result] = await store.commit([commitOf(run, `c${i}`, { events })])
+      const [result] = await patiently(() => store.commit([commitOf(run, `c${i}`, { events })]))
       if (result !== 'done') throw new Error(`commit ${i} is ${result}`)
     }
     await store.close()

@@ -30,7 +30,7 @@ const run = promisify(execFile)
 const used: string[] = []
 afterAll(async () => {
   for (const url of used) await dropSchema(url)
-}, 60_000)
+}, 120_000)
 
 function newUrl(): string {
   const url = postgresUrl()

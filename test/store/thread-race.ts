@@ -16,7 +16,7 @@ function step(n: number, whole: boolean): ThreadStep {
 }
 
 /** SQLite gives its lock to whoever comes by: one may find it taken for seconds. */
-async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask()

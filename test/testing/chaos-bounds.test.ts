@@ -30,13 +30,13 @@ test('J2 a mock that never answers after a death does not hold chaos for ever', 
     alpha: () => (++asks > 2 ? new Promise(() => {}) : 1),
     beta: () => pause(systemClock, 5),
   }
-  const report = await chaos({ graph: both, mocks: hanging, timeoutMs: 200, kills: 4 })
+  const report = await chaos({ graph: both, mocks: hanging, timeoutMs: 3_000, kills: 4 })
   const found = report.points.flatMap(({ findings }) => findings)
   expect(found.map(({ kind }) => kind)).toContain('endless')
   expect(found.map(({ message }) => message)).toContain(
-    'it had not ended after 0.2 s: mocks.alpha did not answer',
+    'it had not ended after 3 s: mocks.alpha did not answer',
   )
-}, 20_000)
+}, 120_000)
 
 test('J2 a name that is no tool cannot be run for real, and is refused', async () => {
   await expect(refused({ real: ['alpah'] })).rejects.toMatchObject({

@@ -1,14 +1,15 @@
 // A worker whose node blocks the event loop between two mails; it says on stdout what it does.
 // blocker.mjs <store file> <upstream port> <options as JSON>
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { open, tool, workflow } from 'counterfoil'
 import { post } from '../crash/workload.mjs'
 
 const [, , file = '', port = '0', given = '{}'] = process.argv
 /** @type {{ leaseMs: number, blockedMsMax?: number, busyMs: number, idle?: boolean,
- *   renewer?: string, waitMs?: number }} */
+ *   awake?: string, renewer?: string, waitMs?: number }} */
 const options = JSON.parse(given)
-const { leaseMs, blockedMsMax = 60_000, busyMs, idle, renewer, waitMs = 100 } = options
+const { leaseMs, blockedMsMax = 60_000, busyMs, idle, awake, renewer, waitMs = 100 } = options
 /** @type {import('@standard-schema/spec').StandardSchemaV1<any, any>} */
 const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } }
 const say = (/** @type {string} */ line) => process.stdout.write(`${line}\n`)
@@ -35,10 +36,11 @@ const graph = workflow({
   },
 })
 
+/** For so long, or until there is a file of this name. */
 function block() {
   say('blocked')
   const until = process.hrtime.bigint() + BigInt(busyMs) * 1_000_000n
-  while (process.hrtime.bigint() < until);
+  while (process.hrtime.bigint() < until && !(awake && existsSync(awake)));
   say('awake')
 }
 

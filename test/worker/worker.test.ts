@@ -23,17 +23,20 @@ test('D2 renewals fail: nothing is sent past the lease, and the run is given bac
     run: async (_, ctx) => {
       executions++
       await ctx.call(send, 1)
-      if (executions === 1) await sleep(4_000)
+      if (executions === 1) {
+        cf.store.renew = async () => {
+          throw new Error('the store cannot be reached')
+        }
+        while (worker.holds()) await sleep(5)
+      }
       await ctx.call(send, 2)
       return executions
     },
   })
   const cf = await open({ store: 'memory:', graphs: [graph], onWarning: () => {} })
   const renew = cf.store.renew
-  cf.store.renew = async () => {
-    throw new Error('the store cannot be reached')
-  }
-  await cf.worker({ leaseMs: 2_000, pollMs: 20 }).start()
+  const worker = cf.worker({ leaseMs: 6_000, pollMs: 20 })
+  await worker.start()
   const run = await cf.start(graph, null, { runId: 'r' })
   await run.until('running')
   while (executions === 0 || (await run.status()).state === 'running') await sleep(5)

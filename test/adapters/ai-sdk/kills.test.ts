@@ -138,7 +138,7 @@ describe('SQLite', () => {
     const twice = wrong.filter((line) => line.startsWith('TWICE') && line.includes('hello'))
     expect(twice).toHaveLength(2)
     await site.close()
-  }, 60_000)
+  }, 120_000)
 })
 
 describePostgres('Postgres', () => {

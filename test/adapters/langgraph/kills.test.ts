@@ -186,7 +186,7 @@ describe('SQLite', () => {
     const twice = faults(sent, expected('t-0')).filter((line) => line.includes('hello'))
     expect(twice).toEqual([expect.stringMatching(/^TWICE/)])
     await site.close()
-  }, 60_000)
+  }, 120_000)
 })
 
 describePostgres('Postgres', () => {

@@ -91,6 +91,6 @@ test('K1 a watcher that nobody listens to goes on with a thread', async () => {
   const watching = watch(cf, graph, { pollMs: 20 })
   const [item] = (await cf.inbox.list()).items
   await cf.inbox.decide(item?.itemId ?? '', { ...happened, version: item?.version ?? 0 })
-  await expect.poll(() => mail.outbox.sent, { timeout: 10_000 }).toEqual(['ana', 'bob'])
+  await expect.poll(() => mail.outbox.sent, { timeout: 30_000 }).toEqual(['ana', 'bob'])
   await watching.stop()
 })

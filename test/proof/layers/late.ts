@@ -9,8 +9,11 @@ import { checkHistory } from '../../crash/history.ts'
 import { answerTo } from '../../crash/truth.mjs'
 import { type Control, chanceOf, type Layer, nothing, type Outcome } from '../layer.ts'
 
-/** Longer than anything is late here: it is what the tool says of its upstream. */
-const quietMs = 4_000
+/**
+ * Longer than anything is late here, with the start of a process on a slow machine: it is what the
+ * tool says of its upstream.
+ */
+const quietMs = 7_000
 const lateMsMin = 1_500
 const lateMsMax = 3_000
 const lookMs = 40

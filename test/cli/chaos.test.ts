@@ -328,7 +328,7 @@ test(
       ['CHAOS_NO_REFERENCE', 1, [file(endless), '--timeout', '9s'], 'not ended after 9 s'],
       ['CHAOS_NO_REFERENCE', 1, [file(leaving)], 'exit code 3'],
       ['CLI_USAGE', 2, [file(pay), '--kills', 'many']],
-      ['CLI_USAGE', 2, [file(pay), '--ends', 'fail'], 'completed, failed, cancelled'],
+      ['CLI_USAGE', 2, [file(pay), '--ends', 'fail'], 'completed, failed'],
       ['CLI_USAGE', 2, [file(pay), '--kills', '3', '--every-boundary']],
       ['CLI_USAGE', 2, [file(pay), '--from', 'sqlite:runs.db']],
       ['CLI_USAGE', 2, [file(pay), '--store', 'sqlite:runs.db']],

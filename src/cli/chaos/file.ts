@@ -28,7 +28,7 @@ export interface ChaosSettings {
   seed?: number
   /** Paths of the end that are not compared: `output.at`, `state.items.*.id`. */
   ignore?: readonly string[]
-  /** How it ends without a crash: `completed`, unless it is meant to fail or to be cancelled. */
+  /** How it ends without a crash: `completed`, unless it is meant to fail. */
   ends?: ChaosEnd
   /** How long one run may take, with its resumes. */
   timeoutMs?: number

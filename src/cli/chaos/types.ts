@@ -132,7 +132,7 @@ export interface Facts {
 }
 
 /** How a run may be meant to end. */
-export const chaosEnds = ['completed', 'failed', 'cancelled'] as const
+export const chaosEnds = ['completed', 'failed'] as const
 export type ChaosEnd = (typeof chaosEnds)[number]
 
 export interface End {

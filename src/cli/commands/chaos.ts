@@ -67,7 +67,7 @@ export function addChaos(program: Command): void {
     .option('--run <id>', 'the recorded run, whose results are the answers of the tools')
     .option('--real <tools>', 'tools whose own function is run, by comma; or pure, or all')
     .option('--ignore <paths>', 'parts of the end that are not compared, by comma: output.at')
-    .option('--ends <state>', 'how it ends without a crash: failed, cancelled (completed)')
+    .option('--ends <state>', 'how it ends without a crash: completed or failed (completed)')
     .option('--timeout <time>', `how long one run may take (${timeoutMsDefault / 1_000}s)`)
     .option('--concurrency <n>', 'crash points at once (one for each core, at most 4)')
     .option('--junit <file>', 'also write the report as JUnit XML')

@@ -17,6 +17,7 @@ import {
   type Subject,
 } from '../model/records.ts'
 import { scopeGraph } from '../model/scope.ts'
+import { parseStored } from '../model/stored.ts'
 import type { Changes, Loaded, Store } from '../store/store.ts'
 
 /**
@@ -152,7 +153,7 @@ function decisionOf(
   const subject = subjectOf(record)
   const id = sha256(canonical([namespace, runId, generation, visit, 'failed', keyOf(record)]))
   const itemId = `item_${id.slice(0, 20)}`
-  const input = record.inputJson === null ? null : JSON.parse(record.inputJson)
+  const input = parsed(record, record.inputJson)
   const body = {
     ...{ subject, node: record.nodeId, scope: null, input, attempt: record.attempt },
     ...{ idempotencyKey: record.idempotencyKey, unmatched: [], error: null, probe: null },
@@ -183,14 +184,17 @@ function nameOf({ tool, nth }: CallRecord): string {
   return `${tool}#${nth}`
 }
 
+function parsed(record: CallRecord, json: string | null): unknown {
+  return json === null ? null : parseStored(json, `what is recorded of ${nameOf(record)}`)
+}
+
 function shown(record: CallRecord): FailedCall {
   const { tool, inputJson, errorJson, unresolved } = record
-  const parsed = (json: string | null) => (json === null ? null : JSON.parse(json))
   return {
     name: nameOf(record),
     tool,
-    input: parsed(inputJson),
-    error: parsed(errorJson),
+    input: parsed(record, inputJson),
+    error: parsed(record, errorJson) as FailedCall['error'],
     unresolved,
   }
 }

@@ -1,11 +1,12 @@
 // A handle on a run, in any process that can open the store.
 import type { Clock } from '../clock.ts'
 import type { RunDocument } from '../model/document.ts'
-import { CounterfoilError, RunFailedError } from '../model/errors.ts'
+import { CounterfoilError, type FailureData, RunFailedError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import * as limits from '../model/limits.ts'
 import type { Run, RunRef, WaitingFor } from '../model/records.ts'
 import { isEnded, type RunState } from '../model/run-state.ts'
+import { parseStored } from '../model/stored.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Store } from '../store/store.ts'
 import { readDocument, readState } from './document.ts'
@@ -58,12 +59,13 @@ export class RunHandle<Out = unknown> {
     const run = await this.when((now) => isEnded(now.state))
     if (run.state === 'completed') {
       const json = await this.client.store.readOutput(run)
-      return (json === null ? undefined : JSON.parse(json)) as Out
+      return (json === null ? undefined : parseStored(json, `the output of ${this.runId}`)) as Out
     }
     if (run.state === 'cancelled') {
       throw new CounterfoilError('RUN_CANCELLED', `run ${this.runId} was cancelled`)
     }
-    throw new RunFailedError(this.runId, JSON.parse(run.errorJson ?? '{}'))
+    const failure = parseStored(run.errorJson ?? '{}', `the error of ${this.runId}`)
+    throw new RunFailedError(this.runId, (failure ?? {}) as FailureData)
   }
 
   /** Resolves with the status as soon as the run is in one of these states. */

@@ -265,7 +265,8 @@ export function attemptText(a: Attempt): string {
 
 /** Whether the row of an attempt says anything that could be forged. */
 export function isSigned(attempt: Attempt): boolean {
-  return attempt.endedAt !== null || attempt.tokenHash !== null
+  const { endedAt, outcome, tokenHash } = attempt
+  return endedAt !== null || outcome !== null || tokenHash !== null
 }
 
 export function signalText(s: Signal): string {

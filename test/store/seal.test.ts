@@ -5,6 +5,7 @@ import {
   createSealer,
   decisionText,
   evidenceText,
+  isSigned,
   keyCheck,
   recordText,
 } from '../../src/store/seal.ts'
@@ -77,4 +78,11 @@ test('B8 fields that came later are signed, and rows from before them verify as 
   ]
   for (const [without, withIt] of pairs) expect(without).not.toBe(withIt)
   expect(evidenceText(row)).toBe(text)
+})
+
+test('B8 whatever an attempt says of its end is signed, also an outcome without an end', () => {
+  expect(isSigned(attempt(1))).toBe(false)
+  for (const more of [{ endedAt: 3_000 }, { outcome: 'refused' }, { tokenHash: 't1' }] as const) {
+    expect(isSigned(attempt(1, more))).toBe(true)
+  }
 })

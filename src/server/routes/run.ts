@@ -9,6 +9,7 @@ import { decisionJson, eventJson, runJson } from '../../client/wire/rows.ts'
 import { documentJson, previewJson } from '../../client/wire/run.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Attempt, Run } from '../../model/records.ts'
+import { parseStored } from '../../model/stored.ts'
 import * as limits from '../limits.ts'
 import { part } from '../page.ts'
 import { type Call, route } from '../route.ts'
@@ -42,7 +43,7 @@ const show = route({
     return {
       json: {
         ...runJson(run),
-        ...(output === null ? {} : { output: JSON.parse(output) }),
+        ...(output === null ? {} : { output: parseStored(output, `the output of ${run.runId}`) }),
         ...{ started_by: run.startedBy, parent_run_id: run.parentRunId },
         ...{ ended_at: iso(run.endedAt), swept: run.swept, fence: run.fence },
         ...{ children_count: items.length, path: await pathOf(call, run) },

@@ -73,6 +73,8 @@ const byPrefix: readonly (readonly [string, StoreErrorCode])[] = [
   ['SQLITE_NOTADB', 'STORE_NOT_A_DATABASE'],
   ['SQLITE_CORRUPT', 'STORE_CORRUPT'],
   ['SQLITE_CONSTRAINT', 'ROW_IMMUTABLE'],
+  // Our statements fit our tables, so these are others.
+  ['SQLITE_ERROR', 'STORE_CORRUPT'],
 ]
 
 /** SQLite's error in our words; any other error as it is. */

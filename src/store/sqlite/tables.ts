@@ -13,6 +13,7 @@ import type {
   Run,
   Signal,
 } from '../../model/records.ts'
+import { bodyOf } from '../item-body.ts'
 import { blankRow, blankSealed, type Unchecked } from '../row.ts'
 import type { Document, ThreadStep, ThreadWrite } from '../store.ts'
 
@@ -228,19 +229,12 @@ const itemRows = table<Item>('inbox_items', {
   closedBy: 'closed_by',
 })
 
-/** An item whose body cannot be read is still one: it shows where to look. */
 export const items: Table<Item> = {
   ...itemRows,
   decode: (values) => {
     const row = itemRows.decode(values)
-    return row.body === null ? { ...row, body: unreadable } : row
+    return { ...row, body: bodyOf(row.body) }
   },
-}
-
-const unreadable: Item['body'] = {
-  ...{ subject: null, node: '', scope: null, input: null, attempt: 0, idempotencyKey: null },
-  ...{ unmatched: [], probe: null, data: null, approval: null, damage: null },
-  error: { code: 'STORE_CORRUPT', message: 'the row of this item cannot be read' },
 }
 
 export const decisions = table<Decision>('decisions', {

@@ -1,6 +1,7 @@
 // What an item shows, as it was read from a row that somebody may have damaged. An item that cannot
 // be read is still one: it shows where to look.
 import type { Item } from '../model/records.ts'
+import { isRecord } from '../model/state.ts'
 
 type Body = Item['body']
 
@@ -24,10 +25,6 @@ export function bodyOf(value: unknown): Body {
     isNoneOr(approval, () => true) &&
     isNoneOr(damage, (it) => Array.isArray(it['good']))
   return isWhole ? (value as unknown as Body) : unreadable
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isNoneOr(value: unknown, is: (value: Record<string, unknown>) => boolean): boolean {

@@ -73,17 +73,26 @@ const byPrefix: readonly (readonly [string, StoreErrorCode])[] = [
   ['SQLITE_NOTADB', 'STORE_NOT_A_DATABASE'],
   ['SQLITE_CORRUPT', 'STORE_CORRUPT'],
   ['SQLITE_CONSTRAINT', 'ROW_IMMUTABLE'],
-  // Our statements fit our tables, so these are others.
-  ['SQLITE_ERROR', 'STORE_CORRUPT'],
 ]
+
+// Our statements fit our tables, so these are others. Whatever else SQLite calls an error may be a
+// passing one, and is not for us to judge.
+const otherTables = /^(no such (table|column)|table \S+ has (no column named|\d+ columns))/
 
 /** SQLite's error in our words; any other error as it is. */
 export function translate(error: unknown, path: string): unknown {
   const code = sqliteCode(error)
   if (code === null) return error
+  const { message } = error as Error
+  if (code === 'SQLITE_ERROR' && otherTables.test(message)) {
+    return storeError('STORE_CORRUPT', path, {
+      says: `${templates.STORE_CORRUPT.says} (${message})`,
+      cause: error,
+    })
+  }
   const found = byPrefix.find(([prefix]) => code.startsWith(prefix))
   if (found === undefined) return error
-  const own = found[1] === 'ROW_IMMUTABLE' ? { says: (error as Error).message } : {}
+  const own = found[1] === 'ROW_IMMUTABLE' ? { says: message } : {}
   return storeError(found[1], path, { ...own, cause: error })
 }
 

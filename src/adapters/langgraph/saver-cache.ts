@@ -2,12 +2,12 @@
 // load the chain below it. It answers by the id of the parent that the host names; whatever it does
 // not have is read from the store.
 import { weightOf } from '../../model/state.ts'
-import type { Lying, Space } from './saver-chain.ts'
+import type { SeenStep, Space } from './saver-chain.ts'
 
 interface Entry {
   readonly threadId: string
   /** The latest last. */
-  readonly steps: readonly [Lying, ...Lying[]]
+  readonly steps: readonly [SeenStep, ...SeenStep[]]
   readonly weight: number
   /** The greatest id that was seen here: a greater one cannot have been put before. */
   readonly idMax: string
@@ -23,7 +23,7 @@ export class StepCache {
   readonly #entries = new Map<string, Entry>()
   #weight = 0
 
-  get(space: Space, stepId?: string): Lying | null {
+  get(space: Space, stepId?: string): SeenStep | null {
     const key = keyOf(space)
     const entry = this.#entries.get(key)
     if (entry === undefined) return null
@@ -39,7 +39,7 @@ export class StepCache {
     return entry !== undefined && stepId > entry.idMax
   }
 
-  set(space: Space, step: Lying): void {
+  set(space: Space, step: SeenStep): void {
     const key = keyOf(space)
     const { threadId } = space
     const { steps: known = [], idMax = '' } = this.#entries.get(key) ?? {}

@@ -32,8 +32,8 @@ export interface Step {
   readonly deltaWeight: number
 }
 
-/** A step with its row, as it was seen in the store. */
-export interface Lying extends Step {
+/** A step and the sum of its row, as this process has seen it in the store. */
+export interface SeenStep extends Step {
   readonly rowSum: string
 }
 

@@ -23,10 +23,10 @@ import { bodySum, type Counterfoil, type ThreadWrite } from '../../index.ts'
 import { keyOf, StepCache } from './saver-cache.ts'
 import {
   isPut,
-  type Lying,
   nameOf,
   type Row,
   readChain,
+  type SeenStep,
   type Space,
   type Step,
   writeAgain,
@@ -218,7 +218,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   }
 
   /** Null if it is not there; what is there and cannot be read is an error. */
-  async #find(space: Space, stepId: string | null): Promise<{ row: Row; step: Lying } | null> {
+  async #find(space: Space, stepId: string | null): Promise<{ row: Row; step: SeenStep } | null> {
     if (stepId === null) {
       const [row] = (await this.cf.threads.listSteps({ ...space, countMax: 1 })).items
       if (row === undefined) return null
@@ -232,11 +232,11 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     return { row, step: { ...step, rowSum: bodySum(row.bodyJson) } }
   }
 
-  async #step(space: Space, stepId: string): Promise<Lying | null> {
+  async #step(space: Space, stepId: string): Promise<SeenStep | null> {
     return this.#cache.get(space, stepId) ?? this.#stored(space, stepId)
   }
 
-  async #stored(space: Space, stepId: string): Promise<Lying | null> {
+  async #stored(space: Space, stepId: string): Promise<SeenStep | null> {
     return (await this.#find(space, stepId))?.step ?? null
   }
 
@@ -256,7 +256,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
    * The step that writes are of, once it is in the store. LangGraph puts checkpoints one after the
    * other, and does not wait for them: the tasks of a step may be over before its turn has come.
    */
-  async #whenPut(space: Space, stepId: string): Promise<Lying | null> {
+  async #whenPut(space: Space, stepId: string): Promise<SeenStep | null> {
     for (;;) {
       const step = this.#cache.get(space, stepId)
       const putting = this.#putting.get(keyOf(space))

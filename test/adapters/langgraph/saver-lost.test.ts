@@ -1,51 +1,16 @@
 // Puts whose answer was lost, and threads that others remove or put once more meanwhile.
-import { type Checkpoint, emptyCheckpoint, uuid6 } from '@langchain/langgraph-checkpoint'
 import { afterAll, expect, test } from 'vitest'
 import { CounterfoilSaver } from '../../../src/adapters/langgraph/index.ts'
 import type { Counterfoil } from '../../../src/index.ts'
 import { kinds } from './saver-stores.ts'
+import { around, at, long, messagesOf, put, said } from './saver-thread.ts'
 
 const all = kinds()
 afterAll(async () => {
   for (const kind of all) await kind.end()
 })
 
-const at = (id?: string) => ({
-  configurable: { thread_id: 't', checkpoint_ns: '', ...(id && { checkpoint_id: id }) },
-})
-const note = { source: 'loop' as const, step: 1, parents: {} }
-const long = 'lorem ipsum '.repeat(200)
 const texts = (count: number) => Array.from({ length: count }, (_, i) => `${i} ${long}`)
-
-function said(messages: readonly string[], id = uuid6(0)): Checkpoint {
-  return {
-    ...{ ...emptyCheckpoint(), id, channel_values: { messages } },
-    channel_versions: { messages: messages.length },
-  }
-}
-
-const put = (saver: CounterfoilSaver, one: Checkpoint, parent?: string) =>
-  saver.put(at(parent), one, note, one.channel_versions)
-
-const messagesOf = async (saver: CounterfoilSaver, { id }: Checkpoint) =>
-  (await saver.getTuple(at(id)))?.checkpoint.channel_values['messages']
-
-type Name = 'putStep' | 'pruneSteps' | 'listWrites'
-type Call = (...args: unknown[]) => Promise<unknown>
-
-/** Around the next call of `name`. */
-function around(
-  { threads }: Counterfoil,
-  name: Name,
-  act: (real: () => Promise<unknown>) => unknown,
-) {
-  const real = threads[name].bind(threads) as Call
-  const replaced: Call = async (...args) => {
-    delete (threads as Partial<typeof threads>)[name]
-    return act(() => real(...args))
-  }
-  Object.assign(threads, { [name]: replaced })
-}
 
 /** The next put is committed, and nobody hears of it. */
 const loseAnswer = (cf: Counterfoil) =>
@@ -96,11 +61,11 @@ for (const kind of all) {
       const other = await kind.again(cf)
       const [a, b] = [new CounterfoilSaver(cf), new CounterfoilSaver(other)]
       const messages = texts(3).map((text) => ({ text }))
-      const one = said(messages as never)
+      const one = said(messages)
       await put(b, one)
       around(cf, 'listWrites', async (real) => {
         const again = [...messages, { text: 'more' }]
-        await put(b, said(again as never, one.id))
+        await put(b, said(again, one.id))
         await b.putWrites(at(one.id), [['messages', [...again, { text: 'yet' }]]], 'task')
         return real()
       })

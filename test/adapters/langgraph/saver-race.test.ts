@@ -1,33 +1,20 @@
 // Four processes that put, put once more, write, prune and delete in one thread, all at once: what
 // is there can be read at every moment, by everybody.
-import { type Checkpoint, emptyCheckpoint, uuid6 } from '@langchain/langgraph-checkpoint'
+import type { Checkpoint } from '@langchain/langgraph-checkpoint'
 import { afterAll, expect, test } from 'vitest'
 import { CounterfoilSaver } from '../../../src/adapters/langgraph/index.ts'
 import { type Counterfoil, isCounterfoilError } from '../../../src/index.ts'
+import { seeded } from '../../sim/clock.ts'
 import { kinds } from './saver-stores.ts'
+import { at, long, put, said } from './saver-thread.ts'
 
 const all = kinds()
 afterAll(async () => {
   for (const kind of all) await kind.end()
 })
 
-const at = (id?: string) => ({
-  configurable: { thread_id: 't', checkpoint_ns: '', ...(id && { checkpoint_id: id }) },
-})
-const long = 'lorem ipsum '.repeat(150)
 const texts = (count: number, by: string) =>
   Array.from({ length: count }, (_, i) => ({ text: `${by} ${i} ${long}` }))
-
-/** mulberry32. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 interface Put {
   readonly checkpoint: Checkpoint
@@ -71,13 +58,10 @@ class Crowd {
   private async put(saver: CounterfoilSaver, by: string, parent?: Checkpoint): Promise<void> {
     const old = (parent?.channel_values['messages'] ?? []) as object[]
     const messages = [...old.slice(-20), ...texts(1, by)]
-    const checkpoint: Checkpoint = {
-      ...{ ...emptyCheckpoint(), id: uuid6(0), channel_values: { messages } },
-      channel_versions: { messages: this.puts.length + 1 },
-    }
-    const put = { checkpoint, parent: parent?.id }
-    this.puts.push(put)
-    return this.again(saver, by, put, checkpoint)
+    const checkpoint = { ...said(messages), channel_versions: { messages: this.puts.length + 1 } }
+    const made = { checkpoint, parent: parent?.id }
+    this.puts.push(made)
+    return this.again(saver, by, made, checkpoint)
   }
 
   /** The same id, as it was (an answer was lost) or with something else in it. */
@@ -90,8 +74,7 @@ class Crowd {
     this.count(as ? 'puts' : 'others')
     const messages = texts(3, `again ${by}`)
     const given = as ? checkpoint : { ...checkpoint, channel_values: { messages } }
-    const note = { source: 'loop' as const, step: 1, parents: {} }
-    await saver.put(at(parent), given, note, checkpoint.channel_versions)
+    await put(saver, given, parent)
   }
 
   private count(what: string): void {

@@ -1,37 +1,22 @@
 // A checkpoint that was pruned and put once more, while another process still holds its first form.
-import { type Checkpoint, emptyCheckpoint, uuid6 } from '@langchain/langgraph-checkpoint'
 import { afterAll, expect, test } from 'vitest'
 import { CounterfoilSaver } from '../../../src/adapters/langgraph/index.ts'
 import { type Kind, kinds } from './saver-stores.ts'
+import { at, long, put, said } from './saver-thread.ts'
 
 const all = kinds()
 afterAll(async () => {
   for (const kind of all) await kind.end()
 })
 
-const at = (id?: string) => ({
-  configurable: { thread_id: 't', checkpoint_ns: '', ...(id && { checkpoint_id: id }) },
-})
-const note = { source: 'loop' as const, step: 1, parents: {} }
-const long = 'lorem ipsum '.repeat(200)
 const texts = (count: number) => Array.from({ length: count }, (_, i) => ({ text: `${i} ${long}` }))
-
-function said(count: number): Checkpoint {
-  return {
-    ...{ ...emptyCheckpoint(), id: uuid6(0), channel_values: { messages: texts(count) } },
-    channel_versions: { messages: count },
-  }
-}
-
-const put = (saver: CounterfoilSaver, one: Checkpoint, parent?: string) =>
-  saver.put(at(parent), one, note, one.channel_versions)
 
 /** The second of a thread as `a` holds it: pruned, and put again by who had lost the answer. */
 async function pruned(kind: Kind) {
   const cf = await kind.open()
   const a = new CounterfoilSaver(cf)
   const b = new CounterfoilSaver(await kind.again(cf), { keepSteps: 1 })
-  const [one, two, three] = [said(3), said(4), said(5)]
+  const [one, two, three] = [said(texts(3)), said(texts(4)), said(texts(5))]
   await put(a, one)
   await put(a, two, one.id)
   await put(b, three, two.id)
@@ -45,7 +30,7 @@ for (const kind of all) {
   kind.describe(kind.name, () => {
     test('K1 a child of a checkpoint that was pruned and put once more', async () => {
       const { a, two, fresh } = await pruned(kind)
-      const four = said(6)
+      const four = said(texts(6))
       await put(a, four, two.id)
       expect((await fresh.getTuple(at(four.id)))?.checkpoint.channel_values).toEqual(
         four.channel_values,
@@ -61,7 +46,7 @@ for (const kind of all) {
 
     test('K1 a thread with such a child is pruned all the same', async () => {
       const { a, two, fresh } = await pruned(kind)
-      await put(a, said(6), two.id)
+      await put(a, said(texts(6)), two.id)
       await fresh.prune()
     })
   })

@@ -192,19 +192,31 @@ export class Site {
     throw new Error(`runs ask for ever: ${runIds.join(', ')}`)
   }
 
+  /** Lets go on what somebody has paused. */
+  async resumePaused(runIds: readonly string[]): Promise<void> {
+    const states = await this.states(runIds)
+    const paused = runIds.filter((_, i) => states[i] === 'paused')
+    await this.with(async (cf) => {
+      for (const id of paused) await cf.run(id).resume()
+    })
+  }
+
   /** Resumes the foreign runtime until every thread of it is through. */
   async finishHost(threads: readonly string[]): Promise<void> {
+    let last = ''
     for (let round = 0; round < 20; round++) {
       const { code, signal, out, error } = await this.worker('host.mjs', 0, threads.join(',')).exit
       if (code !== 0) throw new Error(`a host that was to finish: ${code ?? signal}, ${error}`)
       const { states, held } = JSON.parse(out.split('\n').at(-1) ?? '')
       // Whoever held a thread is dead, and that can be proven: nobody is made to wait.
       if (held > 0) throw new Error(`a host found its threads held ${held} times`)
-      // Somebody may have wished an end that nobody had come to yet.
+      // Somebody may have wished an end that nobody had come to yet, or a pause.
       if (states.every((state: string) => state === 'done' || state === 'cancelled')) return
+      await this.resumePaused(threads)
       await this.decideAll()
+      last = threads.map((thread, i) => `${thread} ${states[i]}`).join(', ')
     }
-    throw new Error(`threads ask for ever: ${threads.join(', ')}`)
+    throw new Error(`threads do not come to their end: ${last}`)
   }
 
   /**

@@ -167,3 +167,24 @@ test('D4 a workflow whose ids are a host’s own is stopped like any other', asy
   expect([signal, out]).toEqual([null, 'cancelled'])
   await site.close()
 }, 120_000)
+
+test('D4, I7 a pause that a killed host had not come to holds for the next one', async () => {
+  const site = await Site.open(60_000)
+  const { child, exit } = opener(site, 'wait')
+  await says(child, 'open')
+  while (site.effects().length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await site.with((cf) => cf.run('t1').pause())
+  child.kill('SIGKILL')
+  await exit
+  await site.with(async (cf) => {
+    expect(await cf.run('t1').status()).toMatchObject({ state: 'running' })
+    await expect(cf.scope(ids)).rejects.toMatchObject({ code: 'RUN_PAUSED' })
+    expect(await cf.run('t1').status()).toMatchObject({ state: 'paused' })
+    await cf.run('t1').resume()
+    const scope = await cf.scope(ids)
+    const call = scope.call(mailTool([]), { to: 't1', subject: 'hello' })
+    await expect(call).rejects.toMatchObject({ code: 'REPLAY_UNSAFE' })
+    await scope.close()
+  })
+  await site.close()
+}, 120_000)

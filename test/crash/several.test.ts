@@ -105,10 +105,7 @@ async function settle(
     if (runIds.filter(open).every((id) => states.get(id) === 'completed') && round > 0) {
       return cancelled
     }
-    await site.with(async (cf) => {
-      for (const id of all.filter((each) => states.get(each) === 'paused'))
-        await cf.run(id).resume()
-    })
+    await site.resumePaused(all)
     await site.decideAll()
     await site.finish(runIds.filter(open), 'agent')
     await site.finishHost(threads.filter(open))

@@ -91,11 +91,7 @@ test('C5, D2, D4 a graph under random SIGKILLs, pauses and resumes', async () =>
   }
   let states = await site.finish(runIds, 'agent')
   for (let round = 0; states.includes('paused') && round < 5; round++) {
-    await site.with(async (cf) => {
-      for (const [i, runId] of runIds.entries()) {
-        if (states[i] === 'paused') await cf.run(runId).resume({ by: 'driver' })
-      }
-    })
+    await site.resumePaused(runIds)
     states = await site.finish(runIds, 'agent')
   }
   expect(states.filter((state) => state !== 'completed')).toEqual([])

@@ -1,7 +1,7 @@
 // Runs a node's function and makes of what it returned what is to be recorded: an output, a
 // failure, or the state at the next node.
 import { canonical, plainCopy } from '../model/canonical.ts'
-import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
+import { CounterfoilError, failureOf, isCounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import { isNodeEnd } from '../model/node.ts'
 import { validate } from '../model/schema.ts'
@@ -23,9 +23,10 @@ const frozen = /object is not extensible|read only property|Cannot delete proper
 
 /** An engine's words for a change of the state in place do not say what to do instead. */
 function explained(error: unknown): unknown {
-  if (!(error instanceof TypeError) || !frozen.test(error.message)) return error
+  const { name, message } = failureOf(error, 'failed')
+  if (name !== 'TypeError' || !frozen.test(message)) return error
   const says = "a run's state is read-only: give ctx.go(node, patch) what changes"
-  return new TypeError(`${error.message} (${says})`, { cause: error })
+  return new TypeError(`${message} (${says})`, { cause: error })
 }
 
 async function outcomeOf(visit: Visit, graph: Graph, state: unknown): Promise<NodeOutcome> {

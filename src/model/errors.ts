@@ -30,8 +30,10 @@ export class CounterfoilError extends Error {
  * one.
  */
 export function isCounterfoilError(error: unknown, code?: string): error is CounterfoilError {
-  if (typeof error !== 'object' || error === null || !(brand in error)) return false
-  return code === undefined || (error as { code?: unknown }).code === code
+  if (typeof error !== 'object' || error === null) return false
+  // Anything can be thrown, also what throws when it is looked at.
+  if (attempted(() => brand in error) !== true) return false
+  return code === undefined || attempted(() => (error as { code?: unknown }).code) === code
 }
 
 /** Thrown by a tool's `run`: nothing has been sent, so any class may try again. */
@@ -157,24 +159,44 @@ export class RunFailedError extends CounterfoilError {
 
 /** What can be kept of any thrown value. */
 export function failureOf(error: unknown, kind: FailureData['kind']): FailureData {
-  if (!(error instanceof Error)) {
+  if (attempted(() => error instanceof Error) !== true) {
     return {
       kind,
       name: 'Error',
       message: typeof error === 'string' ? error : `threw ${describe(error)}`,
     }
   }
-  // Somebody else's error may have anything in its fields; what is kept is text.
-  const { name, message, code } = error as { name: unknown; message: unknown; code?: unknown }
+  // Somebody else's error may have anything in its fields, also what throws when it is read; what
+  // is kept is text.
+  const field = (key: 'name' | 'message' | 'code') => attempted(() => (error as Fields)[key])
   const text = (value: unknown) => (typeof value === 'string' ? value : describe(value))
-  const data: FailureData = { kind, name: text(name), message: text(message) || text(name) }
+  const [name, code] = [text(field('name')), field('code')]
+  const data: FailureData = { kind, name, message: text(field('message')) || name }
   return typeof code === 'string' ? { ...data, code } : data
 }
 
+interface Fields {
+  readonly name: unknown
+  readonly message: unknown
+  readonly code?: unknown
+}
+
+const cannotBeShown = 'a value that cannot be shown'
+const unreadable = Symbol(cannotBeShown)
+
+function attempted<T>(look: () => T): T | typeof unreadable {
+  try {
+    return look()
+  } catch {
+    return unreadable
+  }
+}
+
 function describe(value: unknown): string {
+  if (value === unreadable) return cannotBeShown
   try {
     return typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? String(value))
   } catch {
-    return 'a value that cannot be shown'
+    return cannotBeShown
   }
 }

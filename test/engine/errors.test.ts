@@ -247,3 +247,47 @@ test('A5 the hash is of the validated value: what a schema adds is recorded and 
   expect(t.sent[0]?.input).toEqual({ n: 1, lang: 'en' })
   expect((await lab.records())[0]?.inputJson).toBe('{"lang":"en","n":1}')
 })
+
+class Disposed extends Error {
+  override get message(): string {
+    throw new Error('stub disposed')
+  }
+}
+const disposed = () => {
+  const error = new Disposed()
+  // Else what the base class has put there is read.
+  Reflect.deleteProperty(error, 'message')
+  return error
+}
+const revoked = () => {
+  const { proxy, revoke } = Proxy.revocable(new Error('gone'), {})
+  revoke()
+  return proxy
+}
+
+for (const [what, odd] of [
+  ['an error whose message throws', disposed],
+  ['a revoked proxy', revoked],
+] as const) {
+  test(`G2 ${what}, thrown by a node, fails its run: looking at it threw`, async () => {
+    const lab = new Lab()
+    const graph = flow([], async () => {
+      throw odd()
+    })
+    expect(await lab.process(graph, null)).toBe('ended')
+    expect(await lab.state()).toBe('failed')
+    expect((await lab.run()).errorJson).toContain('a value that cannot be shown')
+  })
+
+  test(`G2 ${what}, thrown by a tool, is an unknown outcome: looking at it threw`, async () => {
+    const does = () => {
+      throw odd()
+    }
+    const { lab, graph } = one('unsafe_on_replay', { ms: 1, does })
+    const from = lab.clock.now()
+    expect(await lab.process(graph, null)).toBe('parked')
+    expect(await lab.item()).toMatchObject({ reason: 'unknown' })
+    // At once, and not by the tool's timeout.
+    expect(lab.clock.now() - from).toBeLessThan(1_000)
+  })
+}

@@ -4,7 +4,8 @@ import { translate } from '../../src/store/sqlite/errors.ts'
 const sqliteError = (code: string, message: string) => Object.assign(new Error(message), { code })
 
 test('B8 tables that are not ours are damage, and SQLite says which', () => {
-  for (const message of ['no such table: runs', 'table events has no column named at']) {
+  const messages = ['no such table: runs', 'table events has no column named at']
+  for (const message of [...messages, 'unsupported file format']) {
     expect(translate(sqliteError('SQLITE_ERROR', message), 'runs.db')).toMatchObject({
       code: 'STORE_CORRUPT',
       message: expect.stringContaining(message),

@@ -16,10 +16,18 @@ export function takeShare(
   const now = data.clock.now()
   const known = data.shares.get(keyOf(key))
   if (known && known.until > now) {
-    return known.maker === null ? { do: 'use', shared: known.shared } : { do: 'wait' }
+    if (known.maker === null) return { do: 'use', shared: known.shared }
+    if (!isGone(data, known.maker)) return { do: 'wait' }
   }
   data.shares.set(keyOf(key), { maker: workerId, shared: nothing, until: now + makeMs })
   return { do: 'make' }
+}
+
+/** Nobody waits for a maker that cannot come any more. */
+function isGone({ workers, clock }: Data, workerId: string): boolean {
+  const row = workers.get(workerId)
+  if (row === undefined) return false
+  return row.diedAt !== null || row.stoppedAt !== null || row.leaseUntil <= clock.mono()
 }
 
 export function putShare(

@@ -77,7 +77,8 @@ const byPrefix: readonly (readonly [string, StoreErrorCode])[] = [
 
 // Our statements fit our tables, so these are others. Whatever else SQLite calls an error may be a
 // passing one, and is not for us to judge.
-const otherTables = /^(no such (table|column)|table \S+ has (no column named|\d+ columns))/
+const otherTables =
+  /^(no such (table|column)|table \S+ has (no column named|\d+ columns)|unsupported file format)/
 
 /** SQLite's error in our words; any other error as it is. */
 export function translate(error: unknown, path: string): unknown {

@@ -12,6 +12,8 @@ const make = `insert into shares (namespace, tool_name, input_hash, maker, until
     until = excluded.until, result_json = null, external_id = null, mac = null`
 const made = `update shares set maker = null, until = ?, result_json = ?, external_id = ?, mac = ?
   ${ofKey} and maker = ? and until > ?`
+const goneMaker = `select 1 from workers where worker_id = ?
+  and (died_at is not null or stopped_at is not null or lease_until <= ?)`
 const giveBack = `delete from shares ${ofKey} and maker = ? and until > ?`
 
 const keyOf = ({ namespace, tool, inputHash }: ShareKey) => [namespace, tool, inputHash] as const
@@ -37,11 +39,16 @@ export function takeShare(
 function look(c: Connection, key: ShareKey): ShareAnswer | null {
   const row = c.sql(share).get(...keyOf(key))
   if (row === undefined || (row[1] as number) <= c.clock.now()) return null
-  if (row[0] !== null) return { do: 'wait' }
+  if (row[0] !== null) return isGone(c, row[0] as string) ? null : { do: 'wait' }
   const [, until, resultJson, externalId, mac] = row
   const shared = { resultJson, externalId } as Shared
   const right = c.sealer.verifies(mac as string, sharedText(key, shared, until as number))
   return right ? { do: 'use', shared } : null
+}
+
+/** Nobody waits for a maker that cannot come any more. */
+function isGone(c: Connection, workerId: string): boolean {
+  return c.sql(goneMaker).get(workerId, c.clock.mono()) !== undefined
 }
 
 export function putShare(

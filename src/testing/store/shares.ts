@@ -1,5 +1,5 @@
 import type { ShareKey } from '../../store/store.ts'
-import { type Bench, namespace, register, type Subject, worker } from './fixtures.ts'
+import { type Bench, leaseMs, namespace, register, type Subject, worker } from './fixtures.ts'
 
 const key: ShareKey = { namespace, tool: 'look', inputHash: 'h1' }
 const shared = { resultJson: '{"found":1}', externalId: 'x1' }
@@ -75,6 +75,27 @@ function endings({ on, expect }: Bench): void {
     await put(s, worker, { ...shared, resultJson: '"late"' })
     expect(await take(s)).toEqual({ do: 'use', shared })
   })
+
+  const gone: [string, (s: Subject) => Promise<unknown>][] = [
+    ['is dead', (s) => s.store.declareDead('w_2', 'its socket refuses')],
+    ['has stopped', (s) => s.store.stopWorker('w_2', true)],
+    ['has lost its lease', async (s) => s.clock.advance(leaseMs)],
+  ]
+  for (const [how, go] of gone) {
+    on(`B10 a maker that ${how} keeps nobody waiting: its right is anybody’s`, async (s) => {
+      const longMs = 10 * leaseMs
+      await register(s, 'w_2')
+      expect(await s.store.takeShare(key, 'w_2', longMs)).toEqual({ do: 'make' })
+      expect(await take(s)).toEqual({ do: 'wait' })
+      await go(s)
+      expect([await take(s, 'w_3'), await take(s, 'w_4')]).toEqual([{ do: 'make' }, { do: 'wait' }])
+      // What the old one puts, if it comes after all, is not the new one's.
+      await put(s, 'w_2')
+      expect(await take(s, 'w_4')).toEqual({ do: 'wait' })
+      await put(s, 'w_3')
+      expect(await take(s, 'w_4')).toEqual({ do: 'use', shared })
+    })
+  }
 
   on('B10 who gives the right back lets the next one make it', async (s) => {
     await take(s)

@@ -67,6 +67,15 @@ describe('the file', () => {
     })
   }
 
+  test('B8 a header whose format no SQLite has is damage: its error had no code', async () => {
+    const path = await made()
+    const bytes = readFileSync(path)
+    // The schema's format number, 1 to 4.
+    bytes.writeUInt32BE(0xa7a7a7a7, 44)
+    writeFileSync(path, bytes)
+    await refuses(path, 'STORE_CORRUPT', { says: /unsupported file format/ })
+  })
+
   test('a database of another program is left alone', async () => {
     const path = newPath()
     raw(path, (db) => db.exec('create table theirs (a); insert into theirs values (1)'))

@@ -9,6 +9,7 @@ import { neededFor } from '../../model/vote.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
 import type { Asked, Desk, Entry, Ruling, Stage } from './types.ts'
+import { callAt } from './words.ts'
 
 type Totals = Readonly<Record<string, number>> | null
 type Said = Pick<DecideRequest, 'outcome' | 'result'>
@@ -118,10 +119,12 @@ export class Attendant {
 
   private async rule(item: Item): Promise<Said> {
     const { title, queue, runId, body } = item
-    const held = body.subject !== null && !isAsked(body.subject.tool)
+    const { subject } = body
+    const held = subject !== null && !isAsked(subject.tool)
     const asked: Asked = {
       ...{ kind: item.kind === 'question' ? 'question' : 'approval', title, queue, runId },
-      ...{ data: held ? body.input : body.data, tool: held ? (body.subject?.tool ?? null) : null },
+      ...{ data: held ? body.input : body.data, tool: held ? subject.tool : null },
+      call: subject && callAt(item.visit, subject),
     }
     const answer = await named('answers', title, this.stage.answer(asked))
     if (item.kind === 'question') {

@@ -38,6 +38,8 @@ export interface Asked {
   readonly runId: string
   /** The tool whose call was held; null for what the node itself asks. */
   readonly tool: string | null
+  /** The very call or question: `visit/tool/hash/occurrence`. */
+  readonly call: string | null
 }
 
 /** For an approval one of these; an answer to a question may be anything. */

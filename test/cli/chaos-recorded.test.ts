@@ -90,3 +90,29 @@ test(
   },
   longMs,
 )
+
+test(
+  'J2 a call that a person failed in doubt was replayed as a refusal: it is unknown again',
+  async () => {
+    const text = `
+    const send = unsafe('send', async () => { throw new Error('who knows') }, { quietMs: 0 })
+    const alarm = unsafe('alarm', async () => 1)
+    export const w = workflow({ id: 'w@1.0.0', input: any, tools: [send, alarm],
+      run: async (_, ctx) => {
+        const code = await ctx.call(send, {}).catch((error) => error.code)
+        if (code === 'OUTCOME_UNKNOWN') await ctx.call(alarm, {})
+        return code
+      } })`
+    const { output, replay } = await record(text, () => ({ outcome: 'fail' }))
+    expect(output).toBe('OUTCOME_UNKNOWN')
+    expect(await replay()).toEqual({ code: 0, notes: [], found: [] })
+    // An upstream that answers otherwise leads another way, and is told so.
+    const refusing = `export const mocks = { send: () => {
+      throw Object.assign(new Error('no'), { code: 'REFUSED' }) } }`
+    expect((await replay(refusing)).notes).toEqual([
+      'the replay does not end as the recorded run did: ' +
+        'output is "CALL_FAILED" instead of "OUTCOME_UNKNOWN"',
+    ])
+  },
+  longMs,
+)

@@ -81,18 +81,26 @@ export class Attendant {
     if (reason === 'poison') return { outcome: 'resume' }
     // What should not be asked ends the run: its end tells.
     if (reason !== 'unknown') return { outcome: 'abandon' }
-    return landed ? { outcome: 'happened', result: landed.value } : { outcome: 'did_not_happen' }
+    if (landed) return { outcome: 'happened', result: landed.value }
+    const givenUp = this.sendsOf(item).some(
+      ({ reply }) => reply?.ok === false && reply.error.givenUp,
+    )
+    return { outcome: givenUp ? 'fail' : 'did_not_happen' }
   }
 
-  private async landed(item: Item): Promise<{ value: unknown } | null> {
-    const { runId, generation, visit, body } = item
-    if (body.subject === null) return null
+  /** What the upstream was asked for the call that an item is about. */
+  private sendsOf({ runId, generation, visit, body }: Item): Entry[] {
+    if (body.subject === null) return []
     const call = `${generation}#${visit}/${keyOf(body.subject)}`
-    const found = this.stage.entries().filter((entry) => {
+    return this.stage.entries().filter((entry) => {
       const at = entry.attemptId.slice(0, entry.attemptId.indexOf('/'))
       const own = `${at}/${callKeyOfAttempt(entry.attemptId)}`
       return entry.what === 'run' && entry.runId === runId && own === call
     })
+  }
+
+  private async landed(item: Item): Promise<{ value: unknown } | null> {
+    const found = this.sendsOf(item)
     const answered = found.find(({ reply }) => reply?.ok)
     if (answered?.reply?.ok) return { value: answered.reply.value ?? null }
     const done = found.find(({ reply, effects }) => reply !== null && (effects ?? 0) > 0)

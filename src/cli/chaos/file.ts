@@ -84,6 +84,8 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
       concurrency: countsThere(facts, real) ? 1 : settings.concurrency,
       ...{ subject: graph?.id ?? options.file, store: store ? 'postgres' : 'sqlite', upstreamOf },
       ...{ open: opener(cast), notes: notesOf(facts, real) },
+      // Another input may well come to another end.
+      recordedEnd: options.input === undefined ? (recording?.end ?? null) : null,
       ...{ mocks: facts.mocks, isAgent: graph === null, real },
       declared: facts.graphs.flatMap(({ tools }) => tools.map(({ name }) => name)),
     })

@@ -169,9 +169,7 @@ export class Judge {
       ({ path }) => !isWithin(path, [...this.moving, ...this.options.ignore]),
     )
     if (found.length === 0) return []
-    const shown = found.slice(0, 3).map(shownDifference).join('; ')
-    const more = found.length > 3 ? `; and ${found.length - 3} more` : ''
-    return [{ kind: 'end', tool: null, message: `the end differs: ${shown}${more}` }]
+    return [{ kind: 'end', tool: null, message: `the end differs: ${shownDifferences(found)}` }]
   }
 
   private hear(entries: readonly Entry[]): void {
@@ -226,7 +224,7 @@ function restlessIn(a: Map<string, Counted>, b: Map<string, Counted>): string[] 
   return [...a].filter(([place]) => !b.has(place)).map(([, { tool }]) => tool)
 }
 
-function endsDiffer(a: Seen, b: Seen): Difference[] {
+export function endsDiffer(a: Seen, b: Seen): Difference[] {
   const plain = ({ runId, driven: { end } }: Seen) => nameless(partsOf(end), runId)
   const [was, is] = [plain(a), plain(b)] as [object, object]
   return Object.entries(was).flatMap(([name, value]) =>
@@ -236,6 +234,11 @@ function endsDiffer(a: Seen, b: Seen): Difference[] {
 
 function partsOf({ state, output, lastState, error }: End) {
   return { run: state, output: output ?? null, state: lastState ?? null, error }
+}
+
+export function shownDifferences(found: readonly Difference[]): string {
+  const shown = found.slice(0, 3).map(shownDifference).join('; ')
+  return found.length > 3 ? `${shown}; and ${found.length - 3} more` : shown
 }
 
 function shownDifference({ path, was, is }: Difference): string {

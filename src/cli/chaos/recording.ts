@@ -6,7 +6,8 @@ import { type CallRecord, callKey, type Run, sentHash } from '../../model/record
 import type { Counterfoil } from '../../open.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { Store } from '../../store/store.ts'
-import type { Asked, ChaosEnd } from './types.ts'
+import { readEnd } from './end.ts'
+import type { Asked, ChaosEnd, End } from './types.ts'
 import type { Recorded } from './upstream.ts'
 import { answerOf, heldOf, signalOf, type Word } from './words.ts'
 
@@ -14,6 +15,7 @@ export interface Recording {
   readonly runId: string
   readonly graph: string
   readonly input: unknown
+  readonly end: End
   readonly calls: readonly Recorded[]
   readonly answers: readonly Word[]
   /** About calls that the gate held. */
@@ -41,6 +43,7 @@ export async function readRecording(
   return {
     ...{ runId, graph: `${run.graph}@${run.version}` },
     input: await readState(store, run, first?.visit ?? run.visit),
+    end: await readEnd(store, run),
     calls: records.filter(({ tool }) => !tool.startsWith('counterfoil.')).flatMap(callOf),
     answers: records.flatMap(answerOf),
     held: (await Promise.all(runs.map((one) => heldOf(store, one)))).flat(),

@@ -101,6 +101,8 @@ export interface Failure {
   readonly code?: string
   /** An error of Counterfoil itself, which says what to do. */
   readonly ours?: boolean
+  /** In the recording nobody knew whether it had happened, and a person failed it. */
+  readonly givenUp?: boolean
 }
 
 export type Reply =

@@ -87,6 +87,7 @@ async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promis
   }
   return runChaos({
     ...{ ...settings, subject: graph?.id ?? agent?.name ?? '', store: 'memory', notes: [] },
+    recordedEnd: null,
     ...{ mocks: Object.keys(mocks), isAgent: agent !== null, real },
     declared: graphs.flatMap(({ tools }) => [...tools.keys()]),
     upstreamOf: (tool, replayClass) => (isReal(tool, replayClass) ? 'real' : 'mock'),

@@ -1,6 +1,7 @@
 // What chaos() is told is checked before anything is run.
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { countOf } from '../../src/cli/chaos/totals.ts'
 import { tool, workflow } from '../../src/index.ts'
 import { chaos } from '../../src/testing/index.ts'
 
@@ -65,5 +66,29 @@ test('J2 options of another type were found late or never: each is named at once
   await refused({ graph: pay, mocks, toString: 1 }, 'there is no option `toString`')
   const none = { kills: undefined, file: undefined, real: undefined }
   expect(await told({ graph: pay, mocks, ...none })).toMatchObject({ ok: true })
+  expect(ran).toBe(0)
+})
+
+test('J2 a tool named like a member of every object had a mock that nobody wrote', async () => {
+  for (const name of ['toString', 'valueOf', 'constructor', 'hasOwnProperty']) {
+    const odd = tool({ name, replayClass: 'unsafe_on_replay', input: z.any(), run: () => ++ran })
+    const calling = workflow({
+      ...{ id: 'calling@1.0.0', input: z.any(), tools: [odd] },
+      run: (_, ctx) => ctx.call(odd, {}),
+    })
+    const stepping = workflow({
+      ...{ id: 'stepping@1.0.0', input: z.any() },
+      run: (_, ctx) =>
+        ctx.step({ name, replayClass: 'unsafe_on_replay', input: {} }, () => ({ n: ++ran })),
+    })
+    for (const graph of [calling, stepping]) {
+      await expect(told({ graph, mocks: {} })).rejects.toMatchObject({
+        code: 'CHAOS_UPSTREAM_MISSING',
+      })
+      const own = await told({ graph, mocks: { [name]: () => 1 } })
+      expect(own).toMatchObject({ ok: true, tools: [{ tool: name, effects: 1, effectsMax: 1 }] })
+    }
+    expect(countOf({}, name)).toBe(undefined)
+  }
   expect(ran).toBe(0)
 })

@@ -8,10 +8,10 @@ import { callKeyOfAttempt, type Item, isAsked, keyOf } from '../../model/records
 import { neededFor } from '../../model/vote.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
+import { countOf, type Totals } from './totals.ts'
 import type { Asked, Desk, Entry, Ruling, Stage } from './types.ts'
 import { callAt } from './words.ts'
 
-type Totals = Readonly<Record<string, number>> | null
 type Said = Pick<DecideRequest, 'outcome' | 'result'>
 
 export interface Truth {
@@ -111,7 +111,7 @@ export class Attendant {
 
   /** Of a function that died half-way. Without a count: never again is the careful answer. */
   private async isDone({ tool }: Entry): Promise<boolean> {
-    const now = (await this.stage.totals())?.[tool]
+    const now = countOf(await this.stage.totals(), tool)
     if (now === undefined) {
       this.presumed.add(tool)
       return true
@@ -120,7 +120,7 @@ export class Attendant {
       .entries()
       .filter((entry) => entry.what === 'run' && entry.tool === tool && entry.reply?.ok).length
     const known = answered + (this.cutDone.get(tool) ?? 0)
-    if (now - (this.before?.[tool] ?? 0) <= known) return false
+    if (now - (countOf(this.before, tool) ?? 0) <= known) return false
     this.cutDone.set(tool, (this.cutDone.get(tool) ?? 0) + 1)
     return true
   }

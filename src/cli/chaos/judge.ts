@@ -8,6 +8,7 @@ import type { Driven } from './drive.ts'
 import { nameless } from './nameless.ts'
 import type { ChaosDoubt, ChaosFinding } from './report.ts'
 import { movingParts, withoutParts } from './restless.ts'
+import { countOf } from './totals.ts'
 import type { End, Entry } from './types.ts'
 import { callIdOf, unguarded } from './upstream.ts'
 
@@ -118,7 +119,7 @@ export class Judge {
       return effectFinding(tool, whatOf(tool, input), before, now)
     })
     const bySandbox = counted.flatMap((tool) =>
-      effectFinding(tool, tool, totals[0]?.[tool] ?? 0, totals[1]?.[tool] ?? 0),
+      effectFinding(tool, tool, countOf(totals[0], tool) ?? 0, countOf(totals[1], tool) ?? 0),
     )
     const found = [...byCall, ...bySandbox]
     const known = new Set(found.filter(({ kind }) => kind === 'duplicate').map(({ tool }) => tool))

@@ -69,7 +69,7 @@ export class Upstream {
   }
 
   private async reply(ask: Ask, said: { effects: number | null }): Promise<Reply> {
-    const mock = pairOf(this.parts.mocks[ask.tool])
+    const mock = mockOf(this.parts.mocks, ask.tool)
     const work = ask.what === 'probe' ? mock?.probe : mock?.run
     if (work === undefined) return this.replay(ask)
     try {
@@ -131,6 +131,11 @@ export const unguarded = 'unguarded/'
 /** The call of an attempt: what is in front of its number. */
 export function callIdOf(attemptId: string): string {
   return attemptId.slice(0, attemptId.lastIndexOf('/'))
+}
+
+/** Of the mocks that somebody wrote: every object also has a `toString`. */
+export function mockOf(mocks: Mocks, tool: string): MockPair | undefined {
+  return Object.hasOwn(mocks, tool) ? pairOf(mocks[tool]) : undefined
 }
 
 export function pairOf(mock: Mocks[string] | undefined): MockPair | undefined {

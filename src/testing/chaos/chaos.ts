@@ -71,7 +71,7 @@ async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promis
   const isReal = (tool: string, replayClass: string | null) =>
     real.includes(tool) || real.includes('all') || (replayClass === 'pure' && real.includes('pure'))
   const missing = [...(graph?.tools.values() ?? [])]
-    .filter(({ name, replayClass }) => !(name in mocks) && !isReal(name, replayClass))
+    .filter(({ name, replayClass }) => !Object.hasOwn(mocks, name) && !isReal(name, replayClass))
     .map(({ name }) => name)
   if (missing.length > 0) throw upstreamMissing(missing, Object.keys(mocks))
   const settings = settingsOf({ ...options, everyBoundary })

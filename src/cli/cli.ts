@@ -1,6 +1,6 @@
 // What every command is given: the global options, resolved, and the store they name.
 import { userInfo } from 'node:os'
-import { basename, isAbsolute, relative } from 'node:path'
+import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type Counterfoil, open } from '../open.ts'
 import { isPostgresUrl, locate } from '../store/postgres/location.ts'
@@ -8,7 +8,7 @@ import type { Carried } from './dev/load.ts'
 import { createOutput, type Output, warn } from './output.ts'
 import { createProgress, type Progress, stderrLine } from './progress.ts'
 import { checkStoreFile } from './store-file.ts'
-import { shellWord, widthOf } from './text.ts'
+import { nearPath, shellWord, widthOf } from './text.ts'
 import { usageError } from './usage.ts'
 
 export interface Cli {
@@ -118,8 +118,7 @@ function selfName(): string {
   if (basename(script) === 'counterfoil') {
     return /[\\/]node_modules[\\/]/.test(script) ? 'npx counterfoil' : 'counterfoil'
   }
-  const near = relative(process.cwd(), script)
-  return `node ${shellWord(near.startsWith('..') || isAbsolute(near) ? script : near)}`
+  return `node ${shellWord(nearPath(script))}`
 }
 
 /** Opens a store that is there; a command that only looks must not make one. */

@@ -1,5 +1,6 @@
 // Text for a terminal: cleaned of what could move the cursor, cut to a width, times as people say
 // them.
+import { isAbsolute, relative as wayTo } from 'node:path'
 import { iso } from '../client/wire/iso.ts'
 
 // Titles and inputs come from models and strangers: a control character could rewrite what an
@@ -114,6 +115,12 @@ export function relative(at: number, now: number): string {
 /** For people: the time itself, and how far away it is. */
 export function when(at: number, now: number): string {
   return `${iso(at)} (${relative(at, now)})`
+}
+
+/** A path as one would write it here. */
+export function nearPath(path: string): string {
+  const way = wayTo(process.cwd(), path)
+  return way.startsWith('..') || isAbsolute(way) ? path : way
 }
 
 /** As a word of a POSIX shell. */

@@ -102,6 +102,21 @@ test('what dev cannot use is refused with the way to do it', async () => {
   await Promise.all(cases.map(check))
 })
 
+test('J2 the way to load TypeScript named a script of chaos: it is the command', async () => {
+  const place = folder()
+  const path = join(place, 'agent.ts')
+  // No Node takes an enum by itself.
+  writeFileSync(path, 'export enum A { B }')
+  const store = ['--store', `sqlite:${join(place, 'runs.db')}`]
+  const check = async (command: string, ...more: string[]) => {
+    const { stderr } = await run([command, path, ...more])
+    const text = stderr.replaceAll(/\s+/g, ' ')
+    expect(text).toMatch(new RegExp(`node --import tsx \\S*main\\.js ${command} \\S*agent\\.ts;`))
+  }
+  await Promise.all([check('chaos'), check('dev', ...store), check('worker', ...store)])
+  await check('serve', ...store)
+})
+
 test('I12 a copied store is not worked on until it is adopted', async () => {
   const { path } = await prepare()
   const copy = join(folder(), 'copy.db')

@@ -4,10 +4,11 @@
 import { type Clock, systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import { type Driven, drive, NoEnd } from './drive.ts'
+import { replayNotes } from './end.ts'
 import { isOdd, Judge, type JudgeOptions, type Seen } from './judge.ts'
 import type { ChaosFinding, ChaosPoint, ChaosReport } from './report.ts'
 import { toolsOf } from './tools.ts'
-import { type ChaosEnd, chaosEnds, type Entry, type Stage } from './types.ts'
+import { type ChaosEnd, chaosEnds, type End, type Entry, type Stage } from './types.ts'
 
 export interface Plan extends JudgeOptions {
   /** What is run: `outreach@1.0.0`, or the file of an agent. */
@@ -25,6 +26,8 @@ export interface Plan extends JudgeOptions {
   /** `nth`: 0 for an uninterrupted run, else the crash point. */
   readonly open: (nth: number) => Promise<Stage>
   readonly notes: readonly string[]
+  /** What the run came to whose answers are replayed; null without one. */
+  readonly recordedEnd: End | null
   /** The names of the mocks that there are. */
   readonly mocks: readonly string[]
   /** Whose own function is run: names, `pure`, `all`. */
@@ -52,7 +55,8 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
   // What moves by itself must not be taken for the work of a crash.
   const second = await uninterrupted(plan)
   const judge = new Judge(first, second, plan)
-  const notes = [...plan.notes, ...unasked(plan, first.driven)]
+  const replayed = replayNotes(judge, plan.recordedEnd, plan.ignore)
+  const notes = [...plan.notes, ...unasked(plan, first.driven), ...replayed]
   const spots = spotsOf(first.driven)
   const random = seeded(plan.seed)
   const telling = tellingSpots(spots, first.driven)

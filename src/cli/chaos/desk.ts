@@ -8,9 +8,10 @@ import { callKeyOfAttempt, type Item, isAsked, keyOf } from '../../model/records
 import { neededFor } from '../../model/vote.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
+import { countOf, type Totals } from './totals.ts'
 import type { Asked, Desk, Entry, Ruling, Stage } from './types.ts'
+import { callAt } from './words.ts'
 
-type Totals = Readonly<Record<string, number>> | null
 type Said = Pick<DecideRequest, 'outcome' | 'result'>
 
 export interface Truth {
@@ -80,18 +81,26 @@ export class Attendant {
     if (reason === 'poison') return { outcome: 'resume' }
     // What should not be asked ends the run: its end tells.
     if (reason !== 'unknown') return { outcome: 'abandon' }
-    return landed ? { outcome: 'happened', result: landed.value } : { outcome: 'did_not_happen' }
+    if (landed) return { outcome: 'happened', result: landed.value }
+    const givenUp = this.sendsOf(item).some(
+      ({ reply }) => reply?.ok === false && reply.error.givenUp,
+    )
+    return { outcome: givenUp ? 'fail' : 'did_not_happen' }
   }
 
-  private async landed(item: Item): Promise<{ value: unknown } | null> {
-    const { runId, generation, visit, body } = item
-    if (body.subject === null) return null
+  /** What the upstream was asked for the call that an item is about. */
+  private sendsOf({ runId, generation, visit, body }: Item): Entry[] {
+    if (body.subject === null) return []
     const call = `${generation}#${visit}/${keyOf(body.subject)}`
-    const found = this.stage.entries().filter((entry) => {
+    return this.stage.entries().filter((entry) => {
       const at = entry.attemptId.slice(0, entry.attemptId.indexOf('/'))
       const own = `${at}/${callKeyOfAttempt(entry.attemptId)}`
       return entry.what === 'run' && entry.runId === runId && own === call
     })
+  }
+
+  private async landed(item: Item): Promise<{ value: unknown } | null> {
+    const found = this.sendsOf(item)
     const answered = found.find(({ reply }) => reply?.ok)
     if (answered?.reply?.ok) return { value: answered.reply.value ?? null }
     const done = found.find(({ reply, effects }) => reply !== null && (effects ?? 0) > 0)
@@ -102,7 +111,7 @@ export class Attendant {
 
   /** Of a function that died half-way. Without a count: never again is the careful answer. */
   private async isDone({ tool }: Entry): Promise<boolean> {
-    const now = (await this.stage.totals())?.[tool]
+    const now = countOf(await this.stage.totals(), tool)
     if (now === undefined) {
       this.presumed.add(tool)
       return true
@@ -111,17 +120,19 @@ export class Attendant {
       .entries()
       .filter((entry) => entry.what === 'run' && entry.tool === tool && entry.reply?.ok).length
     const known = answered + (this.cutDone.get(tool) ?? 0)
-    if (now - (this.before?.[tool] ?? 0) <= known) return false
+    if (now - (countOf(this.before, tool) ?? 0) <= known) return false
     this.cutDone.set(tool, (this.cutDone.get(tool) ?? 0) + 1)
     return true
   }
 
   private async rule(item: Item): Promise<Said> {
     const { title, queue, runId, body } = item
-    const held = body.subject !== null && !isAsked(body.subject.tool)
+    const { subject } = body
+    const held = subject !== null && !isAsked(subject.tool)
     const asked: Asked = {
       ...{ kind: item.kind === 'question' ? 'question' : 'approval', title, queue, runId },
-      ...{ data: held ? body.input : body.data, tool: held ? (body.subject?.tool ?? null) : null },
+      ...{ data: held ? body.input : body.data, tool: held ? subject.tool : null },
+      call: subject && callAt(item.visit, subject),
     }
     const answer = await named('answers', title, this.stage.answer(asked))
     if (item.kind === 'question') {

@@ -7,6 +7,7 @@ import { isEnded } from '../../model/run-state.ts'
 import { Attendant, type Truth } from './desk.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
+import { countOf } from './totals.ts'
 import type { Desk, End, Entry, Life, Stage } from './types.ts'
 
 /** What became of one stage. */
@@ -164,6 +165,6 @@ function faultOf({ fault }: Life, lives: readonly Life[], stage: Stage): Error {
 function since(now: Driven['totals'], before: Driven['totals']): Driven['totals'] {
   if (now === null) return null
   return Object.fromEntries(
-    Object.entries(now).map(([tool, n]) => [tool, n - (before?.[tool] ?? 0)]),
+    Object.entries(now).map(([tool, n]) => [tool, n - (countOf(before, tool) ?? 0)]),
   )
 }

@@ -11,11 +11,12 @@ import { checkStoreFile } from '../store-file.ts'
 import { type Plan, runChaos } from './chaos.ts'
 import { killsDefault, timeoutMsDefault } from './defaults.ts'
 import type { UpstreamKind } from './judge.ts'
+import { checkOptions, rulesOfFile } from './options.ts'
 import { type Cast, ProcessStage, UpstreamProcess } from './process-stage.ts'
 import { type Recording, readRecording } from './recording.ts'
 import type { ChaosReport } from './report.ts'
 import { Session } from './session.ts'
-import { type ChaosEnd, chaosEnds, type Facts, type GraphFacts } from './types.ts'
+import type { ChaosEnd, Facts, GraphFacts } from './types.ts'
 
 /** What can be said of every kind of chaos. */
 export interface ChaosSettings {
@@ -57,6 +58,7 @@ export interface ChaosFileOptions extends ChaosSettings {
 const lanesMax = 4
 
 export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport> {
+  checkOptions(options, rulesOfFile)
   const { store, from, namespace = 'default', real = [] } = options
   if (store !== undefined && !isPostgresUrl(store)) {
     const message = '`store` is a postgres:// URL, or left out: SQLite files are made and removed'
@@ -84,6 +86,8 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
       concurrency: countsThere(facts, real) ? 1 : settings.concurrency,
       ...{ subject: graph?.id ?? options.file, store: store ? 'postgres' : 'sqlite', upstreamOf },
       ...{ open: opener(cast), notes: notesOf(facts, real) },
+      // Another input may well come to another end.
+      recordedEnd: options.input === undefined ? (recording?.end ?? null) : null,
       ...{ mocks: facts.mocks, isAgent: graph === null, real },
       declared: facts.graphs.flatMap(({ tools }) => tools.map(({ name }) => name)),
     })
@@ -99,17 +103,6 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
   const { ends = 'completed' } = options
   const { kills = killsDefault, seed = 1, timeoutMs = timeoutMsDefault } = options
   const { concurrency = Math.min(lanesMax, availableParallelism()) } = options
-  for (const [name, value] of Object.entries({ kills, timeoutMs, concurrency })) {
-    if (Number.isSafeInteger(value) && value >= 1) continue
-    const must = 'it must be a whole number of at least 1'
-    const message = `chaos: \`${name}\` is ${String(value)}; ${must}`
-    throw new CounterfoilError('CHAOS_OPTIONS', message)
-  }
-  if (!chaosEnds.includes(ends)) {
-    const must = `it is one of ${chaosEnds.join(', ')}`
-    const message = `chaos: \`ends\` is ${JSON.stringify(ends)}; ${must}`
-    throw new CounterfoilError('CHAOS_OPTIONS', message)
-  }
   return {
     ...{ seed, pairs, ignore, timeoutMs, concurrency, kills: everyBoundary ? null : kills, ends },
     ...(onProgress ? { onProgress } : {}),

@@ -33,8 +33,20 @@ export function junitXml(report: ChaosReport): string {
     ...tools.map((tool) => toolCase(subject, tool)),
     ...points.map((point) => pointCase(subject, point)),
   ]
-  const failures = cases.filter((text) => text.includes('<failure')).length
-  const counts = `tests="${cases.length}" failures="${failures}" errors="0" time="${seconds(ms)}"`
+  return suite(subject, cases, ms)
+}
+
+/** Chaos could not be run: one test, which says why. */
+export function junitError(subject: string, message: string): string {
+  const text = `<error message="${xml(message)}">${xml(message)}</error>`
+  const head = `<testcase classname="${xml(subject)}" name="chaos can be run" time="0.000"`
+  return suite(subject, [`${head}>${text}</testcase>`], 0)
+}
+
+function suite(subject: string, cases: readonly string[], ms: number): string {
+  const count = (element: string) => cases.filter((text) => text.includes(`<${element}`)).length
+  const bad = `failures="${count('failure')}" errors="${count('error')}"`
+  const counts = `tests="${cases.length}" ${bad} time="${seconds(ms)}"`
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites name="counterfoil chaos" ${counts}>`,

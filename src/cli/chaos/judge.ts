@@ -8,6 +8,7 @@ import type { Driven } from './drive.ts'
 import { nameless } from './nameless.ts'
 import type { ChaosDoubt, ChaosFinding } from './report.ts'
 import { movingParts, withoutParts } from './restless.ts'
+import { countOf } from './totals.ts'
 import type { End, Entry } from './types.ts'
 import { callIdOf, unguarded } from './upstream.ts'
 
@@ -118,7 +119,7 @@ export class Judge {
       return effectFinding(tool, whatOf(tool, input), before, now)
     })
     const bySandbox = counted.flatMap((tool) =>
-      effectFinding(tool, tool, totals[0]?.[tool] ?? 0, totals[1]?.[tool] ?? 0),
+      effectFinding(tool, tool, countOf(totals[0], tool) ?? 0, countOf(totals[1], tool) ?? 0),
     )
     const found = [...byCall, ...bySandbox]
     const known = new Set(found.filter(({ kind }) => kind === 'duplicate').map(({ tool }) => tool))
@@ -169,9 +170,7 @@ export class Judge {
       ({ path }) => !isWithin(path, [...this.moving, ...this.options.ignore]),
     )
     if (found.length === 0) return []
-    const shown = found.slice(0, 3).map(shownDifference).join('; ')
-    const more = found.length > 3 ? `; and ${found.length - 3} more` : ''
-    return [{ kind: 'end', tool: null, message: `the end differs: ${shown}${more}` }]
+    return [{ kind: 'end', tool: null, message: `the end differs: ${shownDifferences(found)}` }]
   }
 
   private hear(entries: readonly Entry[]): void {
@@ -226,7 +225,7 @@ function restlessIn(a: Map<string, Counted>, b: Map<string, Counted>): string[] 
   return [...a].filter(([place]) => !b.has(place)).map(([, { tool }]) => tool)
 }
 
-function endsDiffer(a: Seen, b: Seen): Difference[] {
+export function endsDiffer(a: Seen, b: Seen): Difference[] {
   const plain = ({ runId, driven: { end } }: Seen) => nameless(partsOf(end), runId)
   const [was, is] = [plain(a), plain(b)] as [object, object]
   return Object.entries(was).flatMap(([name, value]) =>
@@ -236,6 +235,11 @@ function endsDiffer(a: Seen, b: Seen): Difference[] {
 
 function partsOf({ state, output, lastState, error }: End) {
   return { run: state, output: output ?? null, state: lastState ?? null, error }
+}
+
+export function shownDifferences(found: readonly Difference[]): string {
+  const shown = found.slice(0, 3).map(shownDifference).join('; ')
+  return found.length > 3 ? `${shown}; and ${found.length - 3} more` : shown
 }
 
 function shownDifference({ path, was, is }: Difference): string {

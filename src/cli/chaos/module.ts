@@ -14,7 +14,7 @@ export interface Brought extends Carried {
 }
 
 export async function readModule(file: string): Promise<Brought> {
-  const { path, exported } = await importFile(file)
+  const { path, exported } = await importFile(file, 'chaos')
   const carried = carriedIn(path, exported)
   const { agent = null, mocks = {}, answers = {}, signals = {}, effects = null } = exported
   const bad = (what: string) => new CounterfoilError('MODULE_NOT_LOADED', `${path} exports ${what}`)

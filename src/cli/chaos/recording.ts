@@ -2,26 +2,24 @@
 // answered, and what people and signals said.
 import { readState } from '../../client/document.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import { type CallRecord, callKey, type Run } from '../../model/records.ts'
+import { type CallRecord, callKey, type Run, sentHash } from '../../model/records.ts'
 import type { Counterfoil } from '../../open.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { Store } from '../../store/store.ts'
-import type { Asked, ChaosEnd, Ruling } from './types.ts'
+import { readEnd } from './end.ts'
+import type { Asked, ChaosEnd, End } from './types.ts'
 import type { Recorded } from './upstream.ts'
-
-/** What somebody said, by the run and the title or name it was said to. */
-interface Word {
-  readonly runId: string
-  readonly about: string
-  readonly value: unknown
-}
+import { answerOf, heldOf, signalOf, type Word } from './words.ts'
 
 export interface Recording {
   readonly runId: string
   readonly graph: string
   readonly input: unknown
+  readonly end: End
   readonly calls: readonly Recorded[]
   readonly answers: readonly Word[]
+  /** About calls that the gate held. */
+  readonly held: readonly Word[]
   readonly signals: readonly Word[]
 }
 
@@ -45,8 +43,10 @@ export async function readRecording(
   return {
     ...{ runId, graph: `${run.graph}@${run.version}` },
     input: await readState(store, run, first?.visit ?? run.visit),
+    end: await readEnd(store, run),
     calls: records.filter(({ tool }) => !tool.startsWith('counterfoil.')).flatMap(callOf),
     answers: records.flatMap(answerOf),
+    held: (await Promise.all(runs.map((one) => heldOf(store, one)))).flat(),
     signals: records.flatMap(signalOf),
   }
 }
@@ -76,52 +76,41 @@ function callOf(record: CallRecord): Recorded[] {
   const [, generation, visit] = checkpointId.split('#')
   const callId = `${generation}#${visit}/${callKey(tool, inputHash, occurrence)}`
   const { resultJson, errorJson } = record
-  return [{ runId, callId, tool, inputHash, resultJson, errorJson }]
+  // What was sent, if a person edited it: the upstream sees nothing else.
+  return [{ runId, callId, tool, inputHash: sentHash(record), resultJson, errorJson }]
 }
 
-function answerOf({ tool, runId, inputJson, resultJson }: CallRecord): Word[] {
-  if (inputJson === null || resultJson === null) return []
-  const { title } = JSON.parse(inputJson) as { title: string }
-  const said = JSON.parse(resultJson)
-  if (tool === 'counterfoil.ask') return [{ runId, about: title, value: said.answer }]
-  if (tool !== 'counterfoil.approval') return []
-  return [{ runId, about: title, value: rulingOf(said) }]
-}
-
-function rulingOf(said: { outcome: string; approved: boolean; data: unknown; answer: unknown }) {
-  if (said.outcome === 'edit') return { edit: said.data } satisfies Ruling
-  if (said.outcome === 'respond') return { respond: said.answer } satisfies Ruling
-  return (said.approved ? 'approve' : 'reject') satisfies Ruling
-}
-
-function signalOf({ tool, runId, resultJson }: CallRecord): Word[] {
-  if (tool !== 'counterfoil.signal' || resultJson === null) return []
-  const said = JSON.parse(resultJson) as { name: string; data: unknown } | null
-  return said === null ? [] : [{ runId, about: said.name, value: said.data ?? null }]
-}
-
-/** What was said, each word once, in the order it was said. */
+/**
+ * What was said, each word once, in the order it was said; about the very call if that is on
+ * record, else about one like it. Whoever is asked more often says the last again.
+ */
 export class Prompter {
   private readonly recording: Recording | null
-  private readonly counts = new Map<string, number>()
+  private readonly used = new Set<Word>()
 
   constructor(recording: Recording | null) {
     this.recording = recording
   }
 
-  answer({ runId, title }: Asked): unknown {
-    return this.next(this.recording?.answers ?? [], runId, title)
+  answer({ runId, title, tool, call }: Asked): unknown {
+    const { answers = [], held = [] } = this.recording ?? {}
+    const own = ofRun(tool === null ? answers : held, runId, tool ?? title)
+    const exact = own.filter((word) => word.call === call)
+    const words = exact.length > 0 ? exact : own
+    return (this.next(words) ?? words.at(-1))?.value
   }
 
   signal(name: string, runId: string): unknown {
-    return this.next(this.recording?.signals ?? [], runId, `${name}`)
+    return this.next(ofRun(this.recording?.signals ?? [], runId, name))?.value
   }
 
-  private next(words: readonly Word[], runId: string, about: string): unknown {
-    const place = `${runId}\n${about}`
-    const nth = this.counts.get(place) ?? 0
-    this.counts.set(place, nth + 1)
-    const own = words.filter((word) => word.runId === runId && word.about === about)
-    return own[nth]?.value
+  private next(words: readonly Word[]): Word | undefined {
+    const word = words.find((one) => !this.used.has(one))
+    if (word) this.used.add(word)
+    return word
   }
+}
+
+function ofRun(words: readonly Word[], runId: string, about: string): Word[] {
+  return words.filter((word) => word.runId === runId && word.about === about)
 }

@@ -3,6 +3,7 @@ import type { ReplayClass } from '../../model/tool.ts'
 import type { Plan, Tried } from './chaos.ts'
 import type { Counted, Judge, Seen } from './judge.ts'
 import type { ChaosTool, Holds } from './report.ts'
+import { countOf } from './totals.ts'
 
 export function toolsOf(judge: Judge, points: readonly Tried[], plan: Plan): ChaosTool[] {
   const { reference } = judge
@@ -32,12 +33,12 @@ function toolOf(
   const duplicates = kinds('duplicate')
   // Another way after a crash is the node's doing, unless nobody stands between it and the tool.
   const bad = duplicates + kinds('key') + (replayClass === null ? kinds('strange') : 0)
-  const counted = totals?.[tool] !== undefined
+  const counted = countOf(totals, tool) !== undefined
   // The mock of a pure tool that says nothing is taken to do nothing: that shows nothing.
   const told = replayClass !== 'pure' || judge.isOutspoken(tool)
   const visible = counted || (upstream === 'mock' && told)
   const caught = doubts.length > 0 || sentAgain > 0 || points.some((one) => isCaught(one, tool))
-  const effects = totals?.[tool] ?? sum(was.map((row) => row.effects))
+  const effects = countOf(totals, tool) ?? sum(was.map((row) => row.effects))
   return {
     ...{ tool, replayClass, upstream, sentAgain, duplicates, lost: kinds('lost') },
     ...{ calls: sum(was.map(({ asks }) => asks)), effects },
@@ -54,11 +55,11 @@ function compared(judge: Judge, seen: Seen, tool: string): { again: number; most
   const was = ofTool(judge.count(reference), tool)
   const rows = [...ofTool(judge.count(seen), tool)]
   const over = rows.map(([place, { asks }]) => Math.max(0, asks - (was.get(place)?.asks ?? 1)))
-  const counted = seen.driven.totals?.[tool]
+  const counted = countOf(seen.driven.totals, tool)
   const most =
     counted === undefined
       ? rows.map(([place, { effects }]) => mostOf(effects, was.get(place)?.effects ?? 0))
-      : [mostOf(counted, reference.driven.totals?.[tool] ?? 0)]
+      : [mostOf(counted, countOf(reference.driven.totals, tool) ?? 0)]
   // A function that was cut counts as begun; where the sandbox counts, only that is believed.
   const calls = counted === undefined ? judge.calls(seen) : []
   const ofOne = calls.flatMap((call) => (call.tool === tool ? call.times : []))

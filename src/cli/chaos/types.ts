@@ -38,6 +38,8 @@ export interface Asked {
   readonly runId: string
   /** The tool whose call was held; null for what the node itself asks. */
   readonly tool: string | null
+  /** The very call or question: `visit/tool/hash/occurrence`. */
+  readonly call: string | null
 }
 
 /** For an approval one of these; an answer to a question may be anything. */
@@ -99,6 +101,8 @@ export interface Failure {
   readonly code?: string
   /** An error of Counterfoil itself, which says what to do. */
   readonly ours?: boolean
+  /** In the recording nobody knew whether it had happened, and a person failed it. */
+  readonly givenUp?: boolean
 }
 
 export type Reply =

@@ -3,7 +3,7 @@
 // variables, as a server would.
 // Invariants: an ask is in the log before anything is done for it, its answer before it is given.
 import { canonical, sha256 } from '../../model/canonical.ts'
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { CounterfoilError, type FailureData, isCounterfoilError } from '../../model/errors.ts'
 import type { Ask, Entry, Failure, MockCall, MockPair, Mocks, Reply } from './types.ts'
 
 /** What an earlier run of the same graph was answered. */
@@ -69,7 +69,7 @@ export class Upstream {
   }
 
   private async reply(ask: Ask, said: { effects: number | null }): Promise<Reply> {
-    const mock = pairOf(this.parts.mocks[ask.tool])
+    const mock = mockOf(this.parts.mocks, ask.tool)
     const work = ask.what === 'probe' ? mock?.probe : mock?.run
     if (work === undefined) return this.replay(ask)
     try {
@@ -113,12 +113,16 @@ export class Upstream {
     const alike = recorded.filter((row) => row.tool === ask.tool && row.inputHash === hash)
     const row = alike.find((one) => one.runId === ask.runId && one.callId === own) ?? alike[0]
     if (row === undefined) return { ok: false, error: missing(ask, recorded) }
-    if (row.errorJson !== null) {
-      const { message } = JSON.parse(row.errorJson) as Failure
-      return { ok: false, error: { name: 'RefusedError', message, code: 'REFUSED' } }
-    }
+    if (row.errorJson !== null) return { ok: false, error: failedBefore(JSON.parse(row.errorJson)) }
     return row.resultJson === null ? { ok: true } : { ok: true, value: JSON.parse(row.resultJson) }
   }
+}
+
+/** The upstream's part in a recorded failure: the same kind of it shall reach the node. */
+function failedBefore({ kind, name, message }: FailureData): Failure {
+  if (kind === 'unknown') return { name, message, givenUp: true }
+  if (kind === 'not_sent') return { name, message, code: 'NOT_SENT' }
+  return { name: 'RefusedError', message, code: 'REFUSED' }
 }
 
 /** How the attempts of calls begin that do not pass the gate. */
@@ -127,6 +131,11 @@ export const unguarded = 'unguarded/'
 /** The call of an attempt: what is in front of its number. */
 export function callIdOf(attemptId: string): string {
   return attemptId.slice(0, attemptId.lastIndexOf('/'))
+}
+
+/** Of the mocks that somebody wrote: every object also has a `toString`. */
+export function mockOf(mocks: Mocks, tool: string): MockPair | undefined {
+  return Object.hasOwn(mocks, tool) ? pairOf(mocks[tool]) : undefined
 }
 
 export function pairOf(mock: Mocks[string] | undefined): MockPair | undefined {

@@ -1,9 +1,10 @@
 // counterfoil chaos
-import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import type { CounterfoilError } from '../../model/errors.ts'
 import { killsDefault, timeoutMsDefault } from '../chaos/defaults.ts'
 import type { ChaosFileOptions } from '../chaos/file.ts'
+import type { ChaosReport } from '../chaos/report.ts'
 import { type ChaosEnd, chaosEnds } from '../chaos/types.ts'
 import { addGlobals, type Cli, cliOf } from '../cli.ts'
 import { exitCodes } from '../report.ts'
@@ -80,12 +81,27 @@ export function addChaos(program: Command): void {
 }
 
 async function chaos(cli: Cli, file: string, given: Options): Promise<void> {
+  const { junit } = given
+  if (junit === undefined) return void (await tryOut(cli, file, given))
+  // Before all else: nobody wants to hear of a bad path after minutes, and an older report must
+  // not stay in its place, whatever becomes of this one.
+  const { junitError, junitXml } = await import('../chaos/formats.ts')
+  writeJunit(junit, junitError(file, 'chaos has not come to its end'))
+  try {
+    writeJunit(junit, junitXml(await tryOut(cli, file, given)))
+  } catch (error) {
+    const { code, message } = error as CounterfoilError
+    writeJunit(junit, junitError(file, code === undefined ? message : `${code}: ${message}`))
+    throw error
+  }
+}
+
+async function tryOut(cli: Cli, file: string, given: Options): Promise<ChaosReport> {
   const options = optionsOf(file, given)
-  if (given.junit !== undefined) checkJunit(given.junit)
   // Loaded when it is wanted: no other command should wait for it.
   const { chaosFile } = await import('../chaos/file.ts')
   const { reportLines } = await import('../chaos/text.ts')
-  const { junitXml, reportJson } = await import('../chaos/formats.ts')
+  const { reportJson } = await import('../chaos/formats.ts')
   if (given.real !== undefined) cli.warn(`real functions are run: ${given.real}`)
   cli.progress.begin('chaos')
   const report = await chaosFile({
@@ -95,8 +111,8 @@ async function chaos(cli: Cli, file: string, given: Options): Promise<void> {
   }).finally(() => cli.progress.end())
   cli.out.data(reportJson(report))
   cli.out.text(...reportLines(cli.out, report))
-  if (given.junit !== undefined) writeJunit(given.junit, junitXml(report))
   if (!report.ok) process.exitCode = exitCodes.failure
+  return report
 }
 
 /** Ctrl-C: no process, no folder, no schema stays. */
@@ -112,18 +128,9 @@ function leaveNothing(end: () => Promise<void>): void {
   process.once('SIGTERM', stop)
 }
 
-/** Before all else: nobody wants to hear of it after minutes. */
-function checkJunit(path: string): void {
-  try {
-    if (existsSync(path) && !statSync(path).isFile()) throw new Error('it is no file')
-    accessSync(existsSync(path) ? path : dirname(path), constants.W_OK)
-  } catch (error) {
-    throw usageError(`--junit ${path} cannot be written: ${(error as Error).message}`)
-  }
-}
-
 function writeJunit(path: string, text: string): void {
   try {
+    if (existsSync(path) && !statSync(path).isFile()) throw new Error('it is no file')
     writeFileSync(path, text)
   } catch (error) {
     throw usageError(`--junit ${path} cannot be written: ${(error as Error).message}`)

@@ -79,7 +79,7 @@ type Work = Pick<Options, 'start' | 'runId'> & { input: unknown; concurrency: nu
 
 async function work(cli: Cli, file: string, options: Work): Promise<void> {
   const { input, concurrency } = options
-  const carried = await loadFile(file)
+  const carried = await loadFile(file, 'dev')
   const { graphs } = carried
   const start = options.start === undefined ? null : findGraph(graphs, options.start)
   await withCounterfoil(cli, carried, async (cf) => {

@@ -58,7 +58,7 @@ async function serve(cli: Cli, files: readonly string[], options: Options): Prom
   const wanted = options.port ?? '7070'
   const port = wanted === '0' ? 0 : wholeNumber('--port', wanted, portMax)
   const concurrency = wholeNumber('--concurrency', options.concurrency ?? '10')
-  const carried = await loadFiles(files)
+  const carried = await loadFiles(files, 'serve')
   const { graphs } = carried
   const end = asked()
   await withCounterfoil(cli, carried, async (cf) => {

@@ -1,11 +1,15 @@
 // Finds what a user's file exports: graphs, and the gate that their calls pass.
 import { existsSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph.ts'
 import type { RiskPolicy } from '../../model/risk.ts'
+import { nearPath, shellWord } from '../text.ts'
 import { usageError } from '../usage.ts'
+
+/** The command that loads a file. */
+export type Loader = 'chaos' | 'dev' | 'serve' | 'worker'
 
 /** What a worker carries. */
 export interface Carried {
@@ -14,16 +18,16 @@ export interface Carried {
 }
 
 /** Of several files one may have a gate: it is asked about every call. */
-export async function loadFiles(files: readonly string[]): Promise<Carried> {
-  const all = await Promise.all(files.map(loadFile))
+export async function loadFiles(files: readonly string[], command: Loader): Promise<Carried> {
+  const all = await Promise.all(files.map((file) => loadFile(file, command)))
   const gates = [...new Set(all.flatMap(({ gate }) => gate ?? []))]
   if (gates.length > 1) throw usageError('more than one of the files exports a `gate`')
   const [gate] = gates
   return { graphs: all.flatMap(({ graphs }) => graphs), ...(gate ? { gate } : {}) }
 }
 
-export async function loadFile(file: string): Promise<Carried> {
-  const { path, exported } = await importFile(file)
+export async function loadFile(file: string, command: Loader): Promise<Carried> {
+  const { path, exported } = await importFile(file, command)
   const carried = carriedIn(path, exported)
   if (carried.graphs.length > 0) return carried
   throw withoutGraph(path, exported)
@@ -32,10 +36,13 @@ export async function loadFile(file: string): Promise<Carried> {
 export type Exported = Readonly<Record<string, unknown>>
 
 /** All that a file exports. */
-export async function importFile(file: string): Promise<{ path: string; exported: Exported }> {
+export async function importFile(
+  file: string,
+  command: Loader,
+): Promise<{ path: string; exported: Exported }> {
   const path = resolve(file)
   if (!existsSync(path)) throw notLoaded(`there is no file ${path}`)
-  return { path, exported: await load(path, file) }
+  return { path, exported: await load(path, command) }
 }
 
 /** What of it a worker carries; it may be nothing. */
@@ -58,23 +65,26 @@ export function withoutGraph(path: string, exported: Exported, otherwise = ''): 
   )
 }
 
-async function load(path: string, file: string): Promise<Exported> {
+async function load(path: string, command: Loader): Promise<Exported> {
   try {
     return (await import(pathToFileURL(path).href)) as Exported
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const typescript = ['.ts', '.mts', '.cts'].includes(extname(path))
     if (typescript && (code === 'ERR_UNKNOWN_FILE_EXTENSION' || error instanceof SyntaxError)) {
-      throw notLoaded(typescriptHelp(file), error)
+      throw notLoaded(typescriptHelp(path, command), error)
     }
     throw notLoaded(`${path} cannot be imported: ${message ?? String(error)}`, error)
   }
 }
 
-function typescriptHelp(file: string): string {
+/** Chaos loads files in processes of its own: what was started there is no command of a user. */
+function typescriptHelp(path: string, command: Loader): string {
+  const main = fileURLToPath(new URL('../main.js', import.meta.url))
+  const [script, file] = [main, path].map((one) => shellWord(nearPath(one)))
   return (
     `Node ${process.versions.node} cannot import TypeScript by itself. Run it through tsx: ` +
-    `npm install --save-dev tsx, then node --import tsx ${process.argv[1]} dev ${file}; or build ` +
+    `npm install --save-dev tsx, then node --import tsx ${script} ${command} ${file}; or build ` +
     'it to JavaScript, or use Node 22.18 or newer'
   )
 }

@@ -8,6 +8,7 @@ import {
   upstreamMissing,
 } from '../../cli/chaos/file.ts'
 import { wrongMock } from '../../cli/chaos/module.ts'
+import { checkOptions, rulesHere, wrong } from '../../cli/chaos/options.ts'
 import type { ChaosReport } from '../../cli/chaos/report.ts'
 import { plainFindings } from '../../cli/chaos/text.ts'
 import type { Agent, Answers, Mocks, Signals } from '../../cli/chaos/types.ts'
@@ -43,39 +44,34 @@ export interface ChaosAgentOptions extends ChaosHere {
 
 export type ChaosOptions = ChaosGraphOptions | ChaosAgentOptions | ChaosFileOptions
 
-const known = [
-  ...['kills', 'everyBoundary', 'pairs', 'seed', 'ignore', 'timeoutMs', 'concurrency', 'real'],
-  ...['onProgress', 'ends', 'graph', 'agent', 'input', 'graphs', 'mocks', 'answers', 'signals'],
-  'gate',
-]
-const knownOfFile = ['file', 'store', 'from', 'namespace', 'onSession']
-
 /**
  * With `graph` or `agent`: in this process, on the memory store, at every boundary unless `kills`
  * is given.
  * With `file`: in processes of their own, killed by SIGKILL, as `counterfoil chaos` does it.
  */
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
-  const ofFile = 'file' in (options ?? {})
-  const names = ofFile ? [...known, ...knownOfFile] : known
-  const strange = Object.keys(options ?? {}).find((key) => !names.includes(key))
-  if (strange !== undefined) {
-    throw wrong(`there is no option \`${strange}\`; the options are ${names.join(', ')}`)
+  if (typeof options !== 'object' || options === null) {
+    throw wrong('its options are an object: chaos({ graph, mocks }), or chaos({ file })')
   }
-  return 'file' in options ? chaosFile(options) : chaosHere(options)
+  return isOfFile(options) ? chaosFile(options) : chaosHere(options)
+}
+
+function isOfFile(options: ChaosOptions): options is ChaosFileOptions {
+  return (options as Partial<ChaosFileOptions>).file !== undefined
 }
 
 async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promise<ChaosReport> {
+  checkOptions(options, rulesHere)
+  const { graph, agent, graphs } = subjectOf(options)
   const { real = [], mocks: given = {}, everyBoundary = options.kills === undefined } = options
   const makeMocks = typeof given === 'function' ? given : () => given
   const mocks = makeMocks()
-  const { graph, agent, graphs } = subjectOf(options)
   const bad = wrongMock(mocks)
   if (bad !== null) throw wrong(`mocks: ${bad} is no function of (input, call)`)
   const isReal = (tool: string, replayClass: string | null) =>
     real.includes(tool) || real.includes('all') || (replayClass === 'pure' && real.includes('pure'))
   const missing = [...(graph?.tools.values() ?? [])]
-    .filter(({ name, replayClass }) => !(name in mocks) && !isReal(name, replayClass))
+    .filter(({ name, replayClass }) => !Object.hasOwn(mocks, name) && !isReal(name, replayClass))
     .map(({ name }) => name)
   if (missing.length > 0) throw upstreamMissing(missing, Object.keys(mocks))
   const settings = settingsOf({ ...options, everyBoundary })
@@ -87,6 +83,7 @@ async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promis
   }
   return runChaos({
     ...{ ...settings, subject: graph?.id ?? agent?.name ?? '', store: 'memory', notes: [] },
+    recordedEnd: null,
     ...{ mocks: Object.keys(mocks), isAgent: agent !== null, real },
     declared: graphs.flatMap(({ tools }) => [...tools.keys()]),
     upstreamOf: (tool, replayClass) => (isReal(tool, replayClass) ? 'real' : 'mock'),
@@ -116,8 +113,4 @@ export function expectSafe(report: ChaosReport): void {
   throw new CounterfoilError('CHAOS_FOUND', `${report.subject} is not safe:${lines.join('')}`, {
     details: { findings: found },
   })
-}
-
-function wrong(what: string): CounterfoilError {
-  return new CounterfoilError('CHAOS_OPTIONS', `chaos: ${what}`)
 }

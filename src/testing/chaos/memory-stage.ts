@@ -21,7 +21,7 @@ import type {
   Signals,
   Stage,
 } from '../../cli/chaos/types.ts'
-import { entriesOf, type Line, pairOf, Upstream } from '../../cli/chaos/upstream.ts'
+import { entriesOf, type Line, mockOf, Upstream } from '../../cli/chaos/upstream.ts'
 import { Wrapper } from '../../cli/chaos/wrap.ts'
 import { Callbacks } from '../../client/callbacks.ts'
 import { Inbox } from '../../client/inbox.ts'
@@ -243,7 +243,7 @@ export class MemoryStage implements Stage {
         return async (reply) => this.upstream.end(id, reply)
       },
       isReal,
-      hasProbe: (tool) => pairOf(mocks[tool])?.probe !== undefined,
+      hasProbe: (tool) => mockOf(mocks, tool)?.probe !== undefined,
     })
   }
 

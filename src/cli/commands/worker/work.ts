@@ -48,7 +48,7 @@ export async function work(command: Command, file: string): Promise<void> {
   const concurrency = wholeNumber('--concurrency', options.concurrency ?? '10')
   const graceMs = milliseconds('--grace', options.grace ?? '30s')
   const namespaces = options.allNamespaces === true ? 'all' : 'own'
-  const carried = await loadFile(file)
+  const carried = await loadFile(file, 'worker')
   const { graphs } = carried
   // Before anything is said: whoever reads it may answer with a signal at once.
   const end = asked()

@@ -4,7 +4,7 @@
 import { type Clock, systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import { type Driven, drive, NoEnd } from './drive.ts'
-import { isOdd, Judge, type JudgeOptions, type Seen } from './judge.ts'
+import { isOdd, Judge, type JudgeOptions, passedOverText, type Seen } from './judge.ts'
 import type { ChaosFinding, ChaosPoint, ChaosReport } from './report.ts'
 import { toolsOf } from './tools.ts'
 import { type ChaosEnd, chaosEnds, type Entry, type Stage } from './types.ts'
@@ -140,6 +140,7 @@ async function uninterrupted(plan: Plan): Promise<Seen> {
   try {
     const truth = { resultOf: () => null }
     const driven = await drive(stage, { dieAts: [], timeoutMs, truth })
+    if (driven.passedOver.length > 0) throw noReference(passedOverText(driven))
     const { state, error } = driven.end
     // Its end was not its own: chaos has abandoned what should never be asked.
     const isGivenUp = state === 'failed' && driven.doubts.some(isOdd)

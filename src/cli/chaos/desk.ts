@@ -27,6 +27,8 @@ export class Attendant {
   private readonly before: Totals
   /** How many cut functions of a tool have done their work, by the sandbox's count. */
   private readonly cutDone = new Map<string, number>()
+  /** What somebody else's runtime was told to wait for, when it was last attended. */
+  scoped: readonly string[] = []
   private readonly called = new Set<string>()
   private readonly signals = new Map<string, number>()
 
@@ -49,6 +51,7 @@ export class Attendant {
 
   private async decideAll(desk: Desk): Promise<number> {
     const { items } = await desk.inbox.list({ countMax: 500 })
+    this.scoped = items.filter(({ body }) => body.scope !== null).map(({ title }) => title)
     for (const item of items) {
       const said = await (item.kind === 'doubt' ? this.doubt(item) : this.rule(item))
       await this.say(desk, item, said)

@@ -15,6 +15,8 @@ export interface Driven {
   readonly end: End
   readonly entries: readonly Entry[]
   readonly doubts: readonly ChaosDoubt[]
+  /** What a person was being asked when the agent said that it had come to its end. */
+  readonly passedOver: readonly string[]
   /** Tools of which a function was cut, and was taken to have done its work. */
   readonly presumed: readonly string[]
   /** The sandbox's own count of what was done here; null if nobody counts there. */
@@ -50,6 +52,7 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   const attendant = new Attendant(stage, truth, before)
   const lives: Life[] = []
   const began = clock.mono()
+  const passedOver: string[] = []
   let end: End | null = null
   let rounds = 0
   const check = () => {
@@ -65,6 +68,12 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
     check()
     await settled()
     if (await attendant.attend()) {
+      // Its host takes it at its word: nobody would call it again.
+      if (said?.state === 'completed' && attendant.scoped.length > 0) {
+        passedOver.push(...attendant.scoped)
+        end = said
+        return false
+      }
       if (++rounds > roundsMax) throw new NoEnd('endless', asksForEver(attendant), lives)
       return true
     }
@@ -87,7 +96,8 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
     if (end) {
       const totals = since(await stage.totals(), before)
       const { doubts, presumed } = attendant
-      return { lives, end, entries: stage.entries(), doubts, totals, presumed: [...presumed] }
+      const entries = stage.entries()
+      return { lives, end, entries, doubts, passedOver, totals, presumed: [...presumed] }
     }
     await waitOn(stage, lives)
   }

@@ -101,6 +101,9 @@ export class Judge {
     const effects = this.effectFindings(seen)
     const twice = effects.filter(({ kind }) => kind === 'duplicate' || kind === 'strange')
     const keys = this.keyFindings(seen)
+    if (driven.passedOver.length > 0) {
+      asked.push({ kind: 'end', tool: null, message: passedOverText(driven) })
+    }
     // A run that was given up has lost what it had not come to, and has another end.
     if (asked.length > 0) return [...asked, ...twice, ...keys]
     return [...effects, ...keys, ...this.endFindings(seen)]
@@ -198,6 +201,15 @@ export class Judge {
 /** A doubt that no crash explains; the run is abandoned for it. */
 export function isOdd({ reason }: ChaosDoubt): boolean {
   return reason !== 'unknown' && reason !== 'poison'
+}
+
+/** An agent that has taken what a person must decide for an answer. */
+export function passedOverText({ passedOver }: Driven): string {
+  return (
+    `the agent came to its end while a person was being asked (${passedOver.join('; ')}): a real ` +
+    'host would not call it again. Let REPLAY_UNSAFE through, and return what a graph has ' +
+    'returned, with its interrupts'
+  )
 }
 
 function effectFinding(tool: string, what: string, was: number, is: number): ChaosFinding[] {

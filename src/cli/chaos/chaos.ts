@@ -3,6 +3,7 @@
 // the caller's.
 import { type Clock, systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { waveringNotes } from './bounds.ts'
 import { type Driven, drive, NoEnd } from './drive.ts'
 import { isOdd, Judge, type JudgeOptions, passedOverText, type Seen } from './judge.ts'
 import type { ChaosFinding, ChaosPoint, ChaosReport } from './report.ts'
@@ -66,6 +67,7 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
     onProgress(`${points.length} of ${chosen.length} crash points`)
   })
   points.sort((a, b) => a.point - b.point)
+  notes.push(...waveringNotes(judge.bounds().values()))
   notes.push(...missedOf(points), ...presumedOf(points))
   const tools = toolsOf(judge, points, plan)
   return {

@@ -68,13 +68,13 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
   options.onSession?.(() => session.close())
   try {
     const file = resolve(options.file)
-    const { timeoutMs } = settings
+    const { timeoutMs, seed } = settings
     const facts = await factsOf(session, file, timeoutMs)
     const graph = chosenGraph(facts, options.graph ?? recording?.graph)
     const upstreamOf = upstreams(facts, real)
     checkUpstreams(facts, graph, upstreamOf, recording)
     const cast: Cast = {
-      ...{ session, file, namespace, real, recording, timeoutMs },
+      ...{ session, file, namespace, real, recording, timeoutMs, seed },
       ...{ graph: graph?.id ?? null, input: inputOf(options, facts, recording) },
       key: store === undefined ? null : (process.env['COUNTERFOIL_KEY'] ?? randomHex(32)),
     }

@@ -31,6 +31,7 @@ export interface Cast {
   readonly real: readonly string[]
   readonly recording: Recording | null
   readonly timeoutMs: number
+  readonly seed: number
 }
 
 export class ProcessStage implements Stage {
@@ -69,9 +70,9 @@ export class ProcessStage implements Stage {
     const { cast, dir, runId } = this
     const name = `life-${++this.lives}`
     const out = join(dir, `${name}.json`)
-    const { file, graph, input, namespace, key, real, timeoutMs } = cast
+    const { file, graph, input, namespace, key, real, seed, timeoutMs } = cast
     const spec: LifeSpec = {
-      ...{ file, graph, input, namespace, key, real, runId, dieAt, out },
+      ...{ file, graph, input, namespace, key, real, runId, dieAt, seed, out },
       ...{ store: this.store, dir: join(dir, 'host'), port: this.server.port },
       ...{ skewMs: this.skewMs, probes: this.server.facts.probes },
     }

@@ -2,16 +2,27 @@
 // questions, signals and callbacks by what the file says, else by rule.
 
 import { isClaim } from '../../model/approval.ts'
+import { canonical } from '../../model/canonical.ts'
 import type { DecideRequest } from '../../model/decide.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import { callKeyOfAttempt, type Item, isAsked, keyOf } from '../../model/records.ts'
 import { neededFor } from '../../model/vote.ts'
+import { refusedText } from './blame.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
 import type { Asked, Desk, Entry, Ruling, Stage } from './types.ts'
 
 type Totals = Readonly<Record<string, number>> | null
 type Said = Pick<DecideRequest, 'outcome' | 'result'>
+interface Landed {
+  readonly value: unknown
+  readonly entry: Entry
+}
+
+// A flaky upstream fails a few times. One that has failed as often for one call fails for ever.
+const failuresMax = 10
+// Asked once more what was answered: the answer was not taken.
+const repeatsMax = 2
 
 export interface Truth {
   /** What a call is answered with whose process died before it could say. */
@@ -29,6 +40,10 @@ export class Attendant {
   private readonly cutDone = new Map<string, number>()
   /** What somebody else's runtime was told to wait for, when it was last attended. */
   scoped: readonly string[] = []
+  /** A mock has thrown at one call again and again: nothing will come of it. */
+  isStuck = false
+  /** How often the same call was said to have happened. */
+  private readonly told = new Map<string, number>()
   private readonly called = new Set<string>()
   private readonly signals = new Map<string, number>()
 
@@ -69,7 +84,12 @@ export class Attendant {
     for (let voice = 0; voice < needed; voice++) {
       const by = names[voice] ?? `chaos-${voice + 1}`
       const how = { by, claims, version, madeSure: true, reason: 'chaos: by the upstream’s log' }
-      await desk.inbox.decide(item.itemId, { ...said, ...how })
+      await desk.inbox.decide(item.itemId, { ...said, ...how }).catch((error) => {
+        if (!isCounterfoilError(error, 'OUTPUT_INVALID')) throw error
+        throw unusable(
+          `mocks.${item.body.subject?.tool} answered what does not fit: ${error.message}`,
+        )
+      })
       if (needed > 1) version = (await desk.inbox.get(item.itemId)).version
     }
   }
@@ -83,10 +103,20 @@ export class Attendant {
     if (reason === 'poison') return { outcome: 'resume' }
     // What should not be asked ends the run: its end tells.
     if (reason !== 'unknown') return { outcome: 'abandon' }
-    return landed ? { outcome: 'happened', result: landed.value } : { outcome: 'did_not_happen' }
+    if (landed === null) return { outcome: 'did_not_happen' }
+    this.tell(item, landed)
+    return { outcome: 'happened', result: landed.value }
   }
 
-  private async landed(item: Item): Promise<{ value: unknown } | null> {
+  /** The same answer is not given for ever. */
+  private tell({ runId, generation, visit, body }: Item, { value, entry }: Landed): void {
+    const call = canonical([runId, generation, visit, body.subject])
+    const count = (this.told.get(call) ?? 0) + 1
+    this.told.set(call, count)
+    if (count > repeatsMax) throw unusable(refusedText(entry, value))
+  }
+
+  private async landed(item: Item): Promise<Landed | null> {
     const { runId, generation, visit, body } = item
     if (body.subject === null) return null
     const call = `${generation}#${visit}/${keyOf(body.subject)}`
@@ -96,11 +126,13 @@ export class Attendant {
       return entry.what === 'run' && entry.runId === runId && own === call
     })
     const answered = found.find(({ reply }) => reply?.ok)
-    if (answered?.reply?.ok) return { value: answered.reply.value ?? null }
+    if (answered?.reply?.ok) return { value: answered.reply.value ?? null, entry: answered }
     const done = found.find(({ reply, effects }) => reply !== null && (effects ?? 0) > 0)
-    if (done) return { value: this.truth.resultOf(done) }
+    if (done) return { value: this.truth.resultOf(done), entry: done }
+    if (found.filter(({ reply }) => reply?.ok === false).length >= failuresMax) this.isStuck = true
     const cut = found.find(({ reply, real }) => real && reply === null)
-    return cut && (await this.isDone(cut)) ? { value: this.truth.resultOf(cut) } : null
+    if (!cut || !(await this.isDone(cut))) return null
+    return { value: this.truth.resultOf(cut), entry: cut }
   }
 
   /** Of a function that died half-way. Without a count: never again is the careful answer. */
@@ -193,6 +225,10 @@ async function named(what: string, about: string, said: Promise<unknown>): Promi
     const message = `\`${what}\` threw for ${JSON.stringify(about)}: ${why}`
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
+}
+
+function unusable(message: string): CounterfoilError {
+  return new CounterfoilError('CHAOS_NO_REFERENCE', message)
 }
 
 function unanswered(what: string, line: string): CounterfoilError {

@@ -4,6 +4,7 @@ import { readState } from '../../client/document.ts'
 import { type Clock, systemClock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { isEnded } from '../../model/run-state.ts'
+import { blameText } from './blame.ts'
 import { Attendant, type Truth } from './desk.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
@@ -46,7 +47,17 @@ export class NoEnd extends Error {
   }
 }
 
+/** What is in its way is put to the message: of a mock's bug nothing else tells. */
 export async function drive(stage: Stage, options: DriveOptions): Promise<Driven> {
+  try {
+    return await driveOn(stage, options)
+  } catch (error) {
+    if (!(error instanceof NoEnd) || error.kind !== 'endless') throw error
+    throw new NoEnd('endless', `${error.message}${blameText(stage.entries())}`, error.lives)
+  }
+}
+
+async function driveOn(stage: Stage, options: DriveOptions): Promise<Driven> {
   const { dieAts, timeoutMs, truth, clock = systemClock } = options
   const before = await stage.totals()
   const attendant = new Attendant(stage, truth, before)
@@ -62,7 +73,7 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   const settled = async () => {
     const leftMs = timeoutMs - (clock.mono() - began)
     if (await within(clock, leftMs, stage.settled())) return
-    throw new NoEnd('endless', `${lateText(timeoutMs)}${silentOf(stage)}`, lives)
+    throw new NoEnd('endless', lateText(timeoutMs), lives)
   }
   const rest = async (said: End | null): Promise<boolean> => {
     check()
@@ -74,7 +85,9 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
         end = said
         return false
       }
-      if (++rounds > roundsMax) throw new NoEnd('endless', asksForEver(attendant), lives)
+      if (++rounds > roundsMax || attendant.isStuck) {
+        throw new NoEnd('endless', asksForEver(attendant), lives)
+      }
       return true
     }
     end = said ?? (await stage.look((desk) => endOf(desk, stage.runId)))
@@ -85,7 +98,7 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   for (;;) {
     const life = await stage.live(dieAts[lives.length] ?? 0, rest)
     lives.push(life)
-    if (life.fault) throw faultOf(life, lives, stage)
+    if (life.fault) throw faultOf(life, lives)
     check()
     if (life.died !== null) {
       // It may have died on its way out, when all was done.
@@ -136,7 +149,7 @@ async function waitOn(stage: Stage, lives: readonly Life[]): Promise<void> {
 
 function asksForEver({ doubts }: Attendant): string {
   const last = doubts.at(-1)?.title
-  return `it asks for ever${last === undefined ? '' : `; last: ${last}`}`
+  return `it asks for ever${last === undefined ? '' : ` (last: ${last})`}`
 }
 
 function endless(timeoutMs: number, lives: readonly Life[]): NoEnd {
@@ -148,13 +161,6 @@ function lateText(timeoutMs: number): string {
   return `it had not ended after ${timeoutMs / 1_000} s`
 }
 
-/** Whom one waits for, if it is a mock. */
-function silentOf(stage: Stage): string {
-  const silent = stage.entries().filter(({ reply, real }) => reply === null && !real)
-  const names = [...new Set(silent.map(({ tool }) => `mocks.${tool}`))]
-  return names.length === 0 ? '' : `: ${names.join(', ')} did not answer`
-}
-
 /** Whether it ended in time. */
 async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {
   let cancel = () => {}
@@ -164,11 +170,10 @@ async function within(clock: Clock, ms: number, work: Promise<void>): Promise<bo
   return Promise.race([work.then(() => true), late]).finally(() => cancel())
 }
 
-function faultOf({ fault }: Life, lives: readonly Life[], stage: Stage): Error {
+function faultOf({ fault }: Life, lives: readonly Life[]): Error {
   const { code = '', message = '', ours = false } = fault ?? {}
   if (ours) return new CounterfoilError(code, message)
-  if (code !== 'timeout') return new NoEnd('crash', message, lives)
-  return new NoEnd('endless', `${message}${silentOf(stage)}`, lives)
+  return new NoEnd(code === 'timeout' ? 'endless' : 'crash', message, lives)
 }
 
 function since(now: Driven['totals'], before: Driven['totals']): Driven['totals'] {

@@ -11,11 +11,12 @@ import { checkStoreFile } from '../store-file.ts'
 import { type Plan, runChaos } from './chaos.ts'
 import { killsDefault, timeoutMsDefault } from './defaults.ts'
 import type { UpstreamKind } from './judge.ts'
-import { type Cast, ProcessStage, UpstreamProcess } from './process-stage.ts'
+import { type Cast, ProcessStage } from './process-stage.ts'
 import { type Recording, readRecording } from './recording.ts'
 import type { ChaosReport } from './report.ts'
 import { Session } from './session.ts'
 import { type ChaosEnd, chaosEnds, type Facts, type GraphFacts } from './types.ts'
+import { UpstreamProcess } from './upstream-process.ts'
 
 /** What can be said of every kind of chaos. */
 export interface ChaosSettings {

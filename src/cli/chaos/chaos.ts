@@ -3,9 +3,10 @@
 // the caller's.
 import { type Clock, systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { waveringNotes } from './bounds.ts'
 import { type Driven, drive, NoEnd } from './drive.ts'
 import { replayNotes } from './end.ts'
-import { isOdd, Judge, type JudgeOptions, type Seen } from './judge.ts'
+import { isOdd, Judge, type JudgeOptions, passedOverText, type Seen } from './judge.ts'
 import type { ChaosFinding, ChaosPoint, ChaosReport } from './report.ts'
 import { toolsOf } from './tools.ts'
 import { type ChaosEnd, chaosEnds, type End, type Entry, type Stage } from './types.ts'
@@ -70,6 +71,7 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
     onProgress(`${points.length} of ${chosen.length} crash points`)
   })
   points.sort((a, b) => a.point - b.point)
+  notes.push(...waveringNotes(judge.bounds().values()))
   notes.push(...missedOf(points), ...presumedOf(points))
   const tools = toolsOf(judge, points, plan)
   return {
@@ -144,6 +146,7 @@ async function uninterrupted(plan: Plan): Promise<Seen> {
   try {
     const truth = { resultOf: () => null }
     const driven = await drive(stage, { dieAts: [], timeoutMs, truth })
+    if (driven.passedOver.length > 0) throw noReference(passedOverText(driven))
     const { state, error } = driven.end
     // Its end was not its own: chaos has abandoned what should never be asked.
     const isGivenUp = state === 'failed' && driven.doubts.some(isOdd)

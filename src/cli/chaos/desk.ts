@@ -2,10 +2,12 @@
 // questions, signals and callbacks by what the file says, else by rule.
 
 import { isClaim } from '../../model/approval.ts'
+import { canonical } from '../../model/canonical.ts'
 import type { DecideRequest } from '../../model/decide.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import { callKeyOfAttempt, type Item, isAsked, keyOf } from '../../model/records.ts'
 import { neededFor } from '../../model/vote.ts'
+import { refusedText } from './blame.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
 import { countOf, type Totals } from './totals.ts'
@@ -13,6 +15,15 @@ import type { Asked, Desk, Entry, Ruling, Stage } from './types.ts'
 import { callAt } from './words.ts'
 
 type Said = Pick<DecideRequest, 'outcome' | 'result'>
+interface Landed {
+  readonly value: unknown
+  readonly entry: Entry
+}
+
+// A flaky upstream fails a few times. One that has failed as often for one call fails for ever.
+const failuresMax = 10
+// Asked once more what was answered: the answer was not taken.
+const repeatsMax = 2
 
 export interface Truth {
   /** What a call is answered with whose process died before it could say. */
@@ -28,6 +39,12 @@ export class Attendant {
   private readonly before: Totals
   /** How many cut functions of a tool have done their work, by the sandbox's count. */
   private readonly cutDone = new Map<string, number>()
+  /** What somebody else's runtime was told to wait for, when it was last attended. */
+  scoped: readonly string[] = []
+  /** A mock has thrown at one call again and again: nothing will come of it. */
+  isStuck = false
+  /** How often the same call was said to have happened. */
+  private readonly told = new Map<string, number>()
   private readonly called = new Set<string>()
   private readonly signals = new Map<string, number>()
 
@@ -50,6 +67,7 @@ export class Attendant {
 
   private async decideAll(desk: Desk): Promise<number> {
     const { items } = await desk.inbox.list({ countMax: 500 })
+    this.scoped = items.filter(({ body }) => body.scope !== null).map(({ title }) => title)
     for (const item of items) {
       const said = await (item.kind === 'doubt' ? this.doubt(item) : this.rule(item))
       await this.say(desk, item, said)
@@ -67,7 +85,12 @@ export class Attendant {
     for (let voice = 0; voice < needed; voice++) {
       const by = names[voice] ?? `chaos-${voice + 1}`
       const how = { by, claims, version, madeSure: true, reason: 'chaos: by the upstream’s log' }
-      await desk.inbox.decide(item.itemId, { ...said, ...how })
+      await desk.inbox.decide(item.itemId, { ...said, ...how }).catch((error) => {
+        if (!isCounterfoilError(error, 'OUTPUT_INVALID')) throw error
+        throw unusable(
+          `mocks.${item.body.subject?.tool} answered what does not fit: ${error.message}`,
+        )
+      })
       if (needed > 1) version = (await desk.inbox.get(item.itemId)).version
     }
   }
@@ -81,11 +104,22 @@ export class Attendant {
     if (reason === 'poison') return { outcome: 'resume' }
     // What should not be asked ends the run: its end tells.
     if (reason !== 'unknown') return { outcome: 'abandon' }
-    if (landed) return { outcome: 'happened', result: landed.value }
+    if (landed) {
+      this.tell(item, landed)
+      return { outcome: 'happened', result: landed.value }
+    }
     const givenUp = this.sendsOf(item).some(
       ({ reply }) => reply?.ok === false && reply.error.givenUp,
     )
     return { outcome: givenUp ? 'fail' : 'did_not_happen' }
+  }
+
+  /** The same answer is not given for ever. */
+  private tell({ runId, generation, visit, body }: Item, { value, entry }: Landed): void {
+    const call = canonical([runId, generation, visit, body.subject])
+    const count = (this.told.get(call) ?? 0) + 1
+    this.told.set(call, count)
+    if (count > repeatsMax) throw unusable(refusedText(entry, value))
   }
 
   /** What the upstream was asked for the call that an item is about. */
@@ -99,14 +133,16 @@ export class Attendant {
     })
   }
 
-  private async landed(item: Item): Promise<{ value: unknown } | null> {
+  private async landed(item: Item): Promise<Landed | null> {
     const found = this.sendsOf(item)
     const answered = found.find(({ reply }) => reply?.ok)
-    if (answered?.reply?.ok) return { value: answered.reply.value ?? null }
+    if (answered?.reply?.ok) return { value: answered.reply.value ?? null, entry: answered }
     const done = found.find(({ reply, effects }) => reply !== null && (effects ?? 0) > 0)
-    if (done) return { value: this.truth.resultOf(done) }
+    if (done) return { value: this.truth.resultOf(done), entry: done }
+    if (found.filter(({ reply }) => reply?.ok === false).length >= failuresMax) this.isStuck = true
     const cut = found.find(({ reply, real }) => real && reply === null)
-    return cut && (await this.isDone(cut)) ? { value: this.truth.resultOf(cut) } : null
+    if (!cut || !(await this.isDone(cut))) return null
+    return { value: this.truth.resultOf(cut), entry: cut }
   }
 
   /** Of a function that died half-way. Without a count: never again is the careful answer. */
@@ -201,6 +237,10 @@ async function named(what: string, about: string, said: Promise<unknown>): Promi
     const message = `\`${what}\` threw for ${JSON.stringify(about)}: ${why}`
     throw new CounterfoilError('CHAOS_OPTIONS', message)
   }
+}
+
+function unusable(message: string): CounterfoilError {
+  return new CounterfoilError('CHAOS_NO_REFERENCE', message)
 }
 
 function unanswered(what: string, line: string): CounterfoilError {

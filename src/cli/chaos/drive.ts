@@ -4,6 +4,7 @@ import { readState } from '../../client/document.ts'
 import { type Clock, systemClock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { isEnded } from '../../model/run-state.ts'
+import { blameText } from './blame.ts'
 import { Attendant, type Truth } from './desk.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
@@ -16,6 +17,8 @@ export interface Driven {
   readonly end: End
   readonly entries: readonly Entry[]
   readonly doubts: readonly ChaosDoubt[]
+  /** What a person was being asked when the agent said that it had come to its end. */
+  readonly passedOver: readonly string[]
   /** Tools of which a function was cut, and was taken to have done its work. */
   readonly presumed: readonly string[]
   /** The sandbox's own count of what was done here; null if nobody counts there. */
@@ -45,12 +48,23 @@ export class NoEnd extends Error {
   }
 }
 
+/** What is in its way is put to the message: of a mock's bug nothing else tells. */
 export async function drive(stage: Stage, options: DriveOptions): Promise<Driven> {
+  try {
+    return await driveOn(stage, options)
+  } catch (error) {
+    if (!(error instanceof NoEnd) || error.kind !== 'endless') throw error
+    throw new NoEnd('endless', `${error.message}${blameText(stage.entries())}`, error.lives)
+  }
+}
+
+async function driveOn(stage: Stage, options: DriveOptions): Promise<Driven> {
   const { dieAts, timeoutMs, truth, clock = systemClock } = options
   const before = await stage.totals()
   const attendant = new Attendant(stage, truth, before)
   const lives: Life[] = []
   const began = clock.mono()
+  const passedOver: string[] = []
   let end: End | null = null
   let rounds = 0
   const check = () => {
@@ -60,13 +74,21 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   const settled = async () => {
     const leftMs = timeoutMs - (clock.mono() - began)
     if (await within(clock, leftMs, stage.settled())) return
-    throw new NoEnd('endless', `${lateText(timeoutMs)}${silentOf(stage)}`, lives)
+    throw new NoEnd('endless', lateText(timeoutMs), lives)
   }
   const rest = async (said: End | null): Promise<boolean> => {
     check()
     await settled()
     if (await attendant.attend()) {
-      if (++rounds > roundsMax) throw new NoEnd('endless', asksForEver(attendant), lives)
+      // Its host takes it at its word: nobody would call it again.
+      if (said?.state === 'completed' && attendant.scoped.length > 0) {
+        passedOver.push(...attendant.scoped)
+        end = said
+        return false
+      }
+      if (++rounds > roundsMax || attendant.isStuck) {
+        throw new NoEnd('endless', asksForEver(attendant), lives)
+      }
       return true
     }
     end = said ?? (await stage.look((desk) => endOf(desk, stage.runId)))
@@ -77,7 +99,7 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
   for (;;) {
     const life = await stage.live(dieAts[lives.length] ?? 0, rest)
     lives.push(life)
-    if (life.fault) throw faultOf(life, lives, stage)
+    if (life.fault) throw faultOf(life, lives)
     check()
     if (life.died !== null) {
       // It may have died on its way out, when all was done.
@@ -88,7 +110,8 @@ export async function drive(stage: Stage, options: DriveOptions): Promise<Driven
     if (end) {
       const totals = since(await stage.totals(), before)
       const { doubts, presumed } = attendant
-      return { lives, end, entries: stage.entries(), doubts, totals, presumed: [...presumed] }
+      const entries = stage.entries()
+      return { lives, end, entries, doubts, passedOver, totals, presumed: [...presumed] }
     }
     await waitOn(stage, lives)
   }
@@ -127,7 +150,7 @@ async function waitOn(stage: Stage, lives: readonly Life[]): Promise<void> {
 
 function asksForEver({ doubts }: Attendant): string {
   const last = doubts.at(-1)?.title
-  return `it asks for ever${last === undefined ? '' : `; last: ${last}`}`
+  return `it asks for ever${last === undefined ? '' : ` (last: ${last})`}`
 }
 
 function endless(timeoutMs: number, lives: readonly Life[]): NoEnd {
@@ -139,13 +162,6 @@ function lateText(timeoutMs: number): string {
   return `it had not ended after ${timeoutMs / 1_000} s`
 }
 
-/** Whom one waits for, if it is a mock. */
-function silentOf(stage: Stage): string {
-  const silent = stage.entries().filter(({ reply, real }) => reply === null && !real)
-  const names = [...new Set(silent.map(({ tool }) => `mocks.${tool}`))]
-  return names.length === 0 ? '' : `: ${names.join(', ')} did not answer`
-}
-
 /** Whether it ended in time. */
 async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {
   let cancel = () => {}
@@ -155,11 +171,10 @@ async function within(clock: Clock, ms: number, work: Promise<void>): Promise<bo
   return Promise.race([work.then(() => true), late]).finally(() => cancel())
 }
 
-function faultOf({ fault }: Life, lives: readonly Life[], stage: Stage): Error {
+function faultOf({ fault }: Life, lives: readonly Life[]): Error {
   const { code = '', message = '', ours = false } = fault ?? {}
   if (ours) return new CounterfoilError(code, message)
-  if (code !== 'timeout') return new NoEnd('crash', message, lives)
-  return new NoEnd('endless', `${message}${silentOf(stage)}`, lives)
+  return new NoEnd(code === 'timeout' ? 'endless' : 'crash', message, lives)
 }
 
 function since(now: Driven['totals'], before: Driven['totals']): Driven['totals'] {

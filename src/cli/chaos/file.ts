@@ -12,11 +12,12 @@ import { type Plan, runChaos } from './chaos.ts'
 import { killsDefault, timeoutMsDefault } from './defaults.ts'
 import type { UpstreamKind } from './judge.ts'
 import { checkOptions, rulesOfFile } from './options.ts'
-import { type Cast, ProcessStage, UpstreamProcess } from './process-stage.ts'
+import { type Cast, ProcessStage } from './process-stage.ts'
 import { type Recording, readRecording } from './recording.ts'
 import type { ChaosReport } from './report.ts'
 import { Session } from './session.ts'
 import type { ChaosEnd, Facts, GraphFacts } from './types.ts'
+import { UpstreamProcess } from './upstream-process.ts'
 
 /** What can be said of every kind of chaos. */
 export interface ChaosSettings {
@@ -70,13 +71,13 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
   options.onSession?.(() => session.close())
   try {
     const file = resolve(options.file)
-    const { timeoutMs } = settings
+    const { timeoutMs, seed } = settings
     const facts = await factsOf(session, file, timeoutMs)
     const graph = chosenGraph(facts, options.graph ?? recording?.graph)
     const upstreamOf = upstreams(facts, real)
     checkUpstreams(facts, graph, upstreamOf, recording)
     const cast: Cast = {
-      ...{ session, file, namespace, real, recording, timeoutMs },
+      ...{ session, file, namespace, real, recording, timeoutMs, seed },
       ...{ graph: graph?.id ?? null, input: inputOf(options, facts, recording) },
       key: store === undefined ? null : (process.env['COUNTERFOIL_KEY'] ?? randomHex(32)),
     }

@@ -2,6 +2,7 @@
 // counted by tool and input, and compared with the uninterrupted run's: more is a duplicate, fewer
 // is lost.
 import { canonical } from '../../model/canonical.ts'
+import { type Bounds, boundsOf, limitsOf, times, whatOf } from './bounds.ts'
 import { collisions } from './collisions.ts'
 import { type Difference, differences, isWithin } from './compare.ts'
 import type { Driven } from './drive.ts'
@@ -36,6 +37,7 @@ export interface Counted {
 export class Judge {
   readonly moving: readonly string[]
   readonly reference: Seen
+  private readonly second: Seen
   private readonly options: JudgeOptions
   /** Tools whose inputs move without any crash: they are counted without what moves of them. */
   private readonly restless = new Map<string, ReadonlySet<string> | 'all'>()
@@ -44,6 +46,7 @@ export class Judge {
 
   constructor(first: Seen, second: Seen, options: JudgeOptions) {
     this.reference = first
+    this.second = second
     this.options = options
     for (const { driven } of [first, second]) this.hear(driven.entries)
     // What still differs without the parts that move is counted by its tool alone.
@@ -77,6 +80,17 @@ export class Judge {
     return counts
   }
 
+  /** How often each thing happens without a crash, by tool and input. */
+  bounds(): Map<string, Bounds> {
+    return boundsOf(this.count(this.reference), this.count(this.second))
+  }
+
+  /** The sandbox's own count without a crash; null if nobody counts the tool there. */
+  totalsOf(tool: string): { least: number; most: number } | null {
+    const totals = [this.reference, this.second].map(({ driven }) => countOf(driven.totals, tool))
+    return totals.includes(undefined) ? null : limitsOf(totals as number[])
+  }
+
   /** Calls that went through the gate, and at how many of their attempts something happened. */
   calls({ runId, driven }: Seen): { tool: string; input: unknown; times: number }[] {
     const calls = new Map<string, { tool: string; input: unknown; times: number }>()
@@ -102,25 +116,29 @@ export class Judge {
     const effects = this.effectFindings(seen)
     const twice = effects.filter(({ kind }) => kind === 'duplicate' || kind === 'strange')
     const keys = this.keyFindings(seen)
+    if (driven.passedOver.length > 0) {
+      asked.push({ kind: 'end', tool: null, message: passedOverText(driven) })
+    }
     // A run that was given up has lost what it had not come to, and has another end.
     if (asked.length > 0) return [...asked, ...twice, ...keys]
     return [...effects, ...keys, ...this.endFindings(seen)]
   }
 
   private effectFindings(seen: Seen): ChaosFinding[] {
-    const [was, is] = [this.count(this.reference), this.count(seen)]
-    const totals = [this.reference.driven.totals, seen.driven.totals] as const
-    const counted = Object.keys(totals[1] ?? {})
+    const [was, is] = [this.bounds(), this.count(seen)]
+    const { totals } = seen.driven
+    const counted = Object.keys(totals ?? {})
     const places = [...new Set([...was.keys(), ...is.keys()])]
     const byCall = places.flatMap((place) => {
-      const { tool, input } = (was.get(place) ?? is.get(place)) as Counted
+      const { tool, input } = (was.get(place) ?? is.get(place)) as Counted | Bounds
       if (counted.includes(tool)) return []
-      const [before, now] = [was.get(place)?.effects ?? 0, is.get(place)?.effects ?? 0]
-      return effectFinding(tool, whatOf(tool, input), before, now)
+      const { least = 0, most = 0 } = was.get(place) ?? {}
+      return effectFinding(tool, whatOf(tool, input), { least, most }, is.get(place)?.effects ?? 0)
     })
-    const bySandbox = counted.flatMap((tool) =>
-      effectFinding(tool, tool, countOf(totals[0], tool) ?? 0, countOf(totals[1], tool) ?? 0),
-    )
+    const bySandbox = counted.flatMap((tool) => {
+      const limits = this.totalsOf(tool) ?? { least: 0, most: 0 }
+      return effectFinding(tool, tool, limits, countOf(totals, tool) ?? 0)
+    })
     const found = [...byCall, ...bySandbox]
     const known = new Set(found.filter(({ kind }) => kind === 'duplicate').map(({ tool }) => tool))
     // Also what happens twice without a crash, or beside the loss of another call just like it.
@@ -199,25 +217,32 @@ export function isOdd({ reason }: ChaosDoubt): boolean {
   return reason !== 'unknown' && reason !== 'poison'
 }
 
-function effectFinding(tool: string, what: string, was: number, is: number): ChaosFinding[] {
-  if (is === was) return []
-  const finding = (kind: ChaosFinding['kind'], message: string) => [{ kind, tool, message }]
-  if (is < was) return finding('lost', `${what} happened ${times(is)} instead of ${times(was)}`)
-  if (was > 0) return finding('duplicate', `${what} happened ${times(is)} instead of ${times(was)}`)
-  return finding('strange', `${what} happened, and never does without a crash`)
+/** An agent that has taken what a person must decide for an answer. */
+export function passedOverText({ passedOver }: Driven): string {
+  return (
+    `the agent came to its end while a person was being asked (${passedOver.join('; ')}): a real ` +
+    'host would not call it again. Let REPLAY_UNSAFE through, and return what a graph has ' +
+    'returned, with its interrupts'
+  )
 }
 
-function whatOf(tool: string, input: unknown): string {
-  return input === null ? tool : `${tool} ${JSON.stringify(input)}`
+function effectFinding(
+  tool: string,
+  what: string,
+  { least, most }: { least: number; most: number },
+  is: number,
+): ChaosFinding[] {
+  if (is >= least && is <= most) return []
+  const finding = (kind: ChaosFinding['kind'], message: string) => [{ kind, tool, message }]
+  const otherwise = (was: number) => `${what} happened ${times(is)} instead of ${times(was)}`
+  if (is < least) return finding('lost', otherwise(least))
+  if (most > 0) return finding('duplicate', otherwise(most))
+  return finding('strange', `${what} happened, and never does without a crash`)
 }
 
 function inputsOf({ runId, driven }: Seen, tool: string): unknown[] {
   const entries = driven.entries.filter((entry) => entry.what === 'run' && entry.tool === tool)
   return entries.map(({ input }) => nameless(input, runId))
-}
-
-function times(count: number): string {
-  return ['never', 'once', 'twice'][count] ?? `${count} times`
 }
 
 /** Tools that did something for an input which the other run never had. */

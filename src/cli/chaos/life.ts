@@ -48,6 +48,7 @@ const wrapper = new Wrapper({
       spec.real.includes(name),
     ),
   hasProbe: (tool) => spec.probes.includes(tool),
+  seed: spec.seed,
 })
 
 async function main(): Promise<void> {

@@ -1,6 +1,5 @@
 // A stage of real processes: a store on disk or on a server, an upstream in a process of its own,
 // and lives that are killed by SIGKILL.
-import type { ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../clock.ts'
@@ -8,17 +7,11 @@ import { CounterfoilError } from '../../model/errors.ts'
 import { open } from '../../open.ts'
 import { locate } from '../../store/postgres/location.ts'
 import { Prompter, type Recording } from './recording.ts'
-import type { Ended, Session } from './session.ts'
-import type { Asked, Desk, Entry, Facts, Failure, Life, Rest, Stage } from './types.ts'
+import type { Session } from './session.ts'
+import type { Asked, Desk, Entry, Failure, Life, Rest, Stage } from './types.ts'
 import { entriesOf } from './upstream.ts'
-import {
-  type Greeting,
-  type LifeSpec,
-  post,
-  type Resting,
-  type ServerSpec,
-  type Told,
-} from './wire.ts'
+import { exitText, UpstreamProcess } from './upstream-process.ts'
+import type { LifeSpec, Resting, Told } from './wire.ts'
 
 /** What is the same for every stage. */
 export interface Cast {
@@ -31,6 +24,7 @@ export interface Cast {
   readonly real: readonly string[]
   readonly recording: Recording | null
   readonly timeoutMs: number
+  readonly seed: number
 }
 
 export class ProcessStage implements Stage {
@@ -69,9 +63,9 @@ export class ProcessStage implements Stage {
     const { cast, dir, runId } = this
     const name = `life-${++this.lives}`
     const out = join(dir, `${name}.json`)
-    const { file, graph, input, namespace, key, real, timeoutMs } = cast
+    const { file, graph, input, namespace, key, real, seed, timeoutMs } = cast
     const spec: LifeSpec = {
-      ...{ file, graph, input, namespace, key, real, runId, dieAt, out },
+      ...{ file, graph, input, namespace, key, real, runId, dieAt, seed, out },
       ...{ store: this.store, dir: join(dir, 'host'), port: this.server.port },
       ...{ skewMs: this.skewMs, probes: this.server.facts.probes },
     }
@@ -79,15 +73,18 @@ export class ProcessStage implements Stage {
     writeFileSync(path, JSON.stringify(spec))
     const { child, ended } = cast.session.spawn('life', path)
     let trouble: unknown = null
+    const give = (error: unknown) => {
+      trouble ??= error
+      child.kill('SIGKILL')
+    }
+    // Nobody answers it any more.
+    void this.server.fallen.then(give)
     child.on('message', ({ end }: Resting) => {
       const tell = (goOn: boolean) => {
         const told: Told = { goOn, skewMs: this.skewMs }
         if (child.connected) child.send(told, () => {})
       }
-      rest(end).then(tell, (error) => {
-        trouble = error
-        child.kill('SIGKILL')
-      })
+      rest(end).then(tell, give)
     })
     let late = false
     const cancel = systemClock.after(timeoutMs, () => {
@@ -121,7 +118,7 @@ export class ProcessStage implements Stage {
   }
 
   settled(): Promise<void> {
-    return post(this.server.port, '/idle')
+    return this.server.post('/idle')
   }
 
   entries(): readonly Entry[] {
@@ -135,18 +132,18 @@ export class ProcessStage implements Stage {
   }
 
   async answer(asked: Asked): Promise<unknown> {
-    const own = await post<unknown>(this.server.port, '/answer', asked)
+    const own = await this.server.post<unknown>('/answer', asked)
     return own === undefined ? this.prompter.answer(asked) : own
   }
 
   async signal(name: string, runId: string): Promise<unknown> {
-    const own = await post<unknown>(this.server.port, '/signal', { name, runId })
+    const own = await this.server.post<unknown>('/signal', { name, runId })
     return own === undefined ? this.prompter.signal(name, runId) : own
   }
 
   async totals(): Promise<Readonly<Record<string, number>> | null> {
     if (!this.server.facts.effects || this.cast.real.length === 0) return null
-    const totals = await post<Record<string, number>>(this.server.port, '/effects')
+    const totals = await this.server.post<Record<string, number>>('/effects')
     const fits = Object.values(totals ?? {}).every((count) => Number.isFinite(count))
     if (totals && typeof totals === 'object' && fits) return totals
     const message = '`effects` must give numbers by the names of tools: { send_email: 3 }'
@@ -172,76 +169,4 @@ export class ProcessStage implements Stage {
     await this.cast.session.dropStore(this.store)
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 })
   }
-}
-
-function exitText({ code, signal, stderr }: Ended): string {
-  const last = stderr === '' ? '' : `: ${stderr.split('\n').slice(-8).join('\n')}`
-  return `its process ended by itself (${signal ?? `exit code ${code}`})${last}`
-}
-
-/** The process of an upstream, from its start to its end. */
-export class UpstreamProcess {
-  readonly port: number
-  readonly facts: Facts
-  readonly log: string
-  private readonly child: ChildProcess
-  private readonly ended: Promise<Ended>
-
-  private constructor(
-    greeting: { port: number; facts: Facts },
-    log: string,
-    process: { child: ChildProcess; ended: Promise<Ended> },
-  ) {
-    this.port = greeting.port
-    this.facts = greeting.facts
-    this.log = log
-    this.child = process.child
-    this.ended = process.ended
-  }
-
-  static async start(
-    { session, file, recording, timeoutMs }: Loading,
-    dir: string,
-  ): Promise<UpstreamProcess> {
-    const log = join(dir, 'effects.log')
-    const rows = recording === null ? null : join(dir, 'recording.json')
-    if (rows !== null) writeFileSync(rows, JSON.stringify(recording?.calls))
-    const spec: ServerSpec = { file, log, recording: rows }
-    const path = join(dir, 'upstream-spec.json')
-    writeFileSync(path, JSON.stringify(spec))
-    const process = session.spawn('server', path)
-    const said = new Promise<Greeting>((resolve) => process.child.once('message', resolve as never))
-    let late = false
-    const cancel = systemClock.after(timeoutMs, () => {
-      late = true
-      process.child.kill('SIGKILL')
-    })
-    const greeting = await Promise.race([said, process.ended]).finally(() => cancel())
-    if (late) throw neverLoaded(file, timeoutMs)
-    if ('port' in greeting) return new UpstreamProcess(greeting, log, process)
-    process.child.kill('SIGKILL')
-    await process.ended
-    throw notLoaded(file, 'error' in greeting ? greeting.error : null, greeting)
-  }
-
-  async end(): Promise<void> {
-    // Its log is synced: there is nothing to wait for.
-    this.child.kill('SIGKILL')
-    await this.ended
-  }
-}
-
-type Loading = Pick<Cast, 'session' | 'file' | 'recording' | 'timeoutMs'>
-
-function neverLoaded(file: string, timeoutMs: number): CounterfoilError {
-  const why = 'what it does when it is imported, a top-level await say, does not end'
-  const message = `${file} was not loaded after ${timeoutMs / 1_000} s: ${why}`
-  return new CounterfoilError('MODULE_NOT_LOADED', message)
-}
-
-function notLoaded(file: string, error: Failure | null, end: Greeting | Ended): CounterfoilError {
-  if (error?.ours && error.code !== undefined)
-    return new CounterfoilError(error.code, error.message)
-  const why = error?.message ?? ('code' in end ? exitText(end) : '')
-  return new CounterfoilError('MODULE_NOT_LOADED', `${file} cannot be imported: ${why}`)
 }

@@ -1,7 +1,7 @@
 // What is said of each tool: its effects, its doubts, and whether its class holds.
 import type { ReplayClass } from '../../model/tool.ts'
 import type { Plan, Tried } from './chaos.ts'
-import type { Counted, Judge, Seen } from './judge.ts'
+import type { Judge, Seen } from './judge.ts'
 import type { ChaosTool, Holds } from './report.ts'
 import { countOf } from './totals.ts'
 
@@ -51,15 +51,14 @@ function toolOf(
 
 /** How often calls of the tool were sent once more, and the most effects that one of them had. */
 function compared(judge: Judge, seen: Seen, tool: string): { again: number; most: number } {
-  const { reference } = judge
-  const was = ofTool(judge.count(reference), tool)
+  const was = ofTool(judge.bounds(), tool)
   const rows = [...ofTool(judge.count(seen), tool)]
   const over = rows.map(([place, { asks }]) => Math.max(0, asks - (was.get(place)?.asks ?? 1)))
   const counted = countOf(seen.driven.totals, tool)
   const most =
     counted === undefined
-      ? rows.map(([place, { effects }]) => mostOf(effects, was.get(place)?.effects ?? 0))
-      : [mostOf(counted, countOf(reference.driven.totals, tool) ?? 0)]
+      ? rows.map(([place, { effects }]) => mostOf(effects, was.get(place)?.most ?? 0))
+      : [mostOf(counted, judge.totalsOf(tool)?.most ?? 0)]
   // A function that was cut counts as begun; where the sandbox counts, only that is believed.
   const calls = counted === undefined ? judge.calls(seen) : []
   const ofOne = calls.flatMap((call) => (call.tool === tool ? call.times : []))
@@ -75,7 +74,10 @@ function mostOf(effects: number, expected: number): number {
   return effects > expected ? effects - Math.max(0, expected - 1) : Math.min(1, effects)
 }
 
-function ofTool(counts: ReadonlyMap<string, Counted>, tool: string): Map<string, Counted> {
+function ofTool<T extends { tool: string }>(
+  counts: ReadonlyMap<string, T>,
+  tool: string,
+): Map<string, T> {
   return new Map([...counts].filter(([, row]) => row.tool === tool))
 }
 

@@ -27,6 +27,8 @@ export interface LifeSpec {
   /** The number of the boundary to die at; 0 for none. */
   readonly dieAt: number
   readonly skewMs: number
+  /** Of what `ctx.random` gives. */
+  readonly seed: number
   readonly real: readonly string[]
   readonly probes: readonly string[]
   /** Where it writes what became of it. */

@@ -1,6 +1,7 @@
 // Gives a graph's tools another upstream, and a boundary before and after each dispatch. All else
 // is the user's own: nodes, schemas, classes, keys, timeouts.
-import type { Context, StepSpec } from '../../model/context.ts'
+import { canonical, sha256 } from '../../model/canonical.ts'
+import type { Call, Context, StepSpec } from '../../model/context.ts'
 import { CounterfoilError, NotSentError, RefusedError } from '../../model/errors.ts'
 import type { Graph, NodeFunction } from '../../model/graph.ts'
 import type { CallInfo, Tool } from '../../model/tool.ts'
@@ -18,6 +19,7 @@ export interface Outside {
   isReal(tool: string, replayClass: string): boolean
   /** Whether the tool's mock has a probe. */
   hasProbe(tool: string): boolean
+  readonly seed: number
 }
 
 type Run = (input: unknown, call: CallInfo) => unknown
@@ -103,7 +105,23 @@ export class Wrapper {
     }
     const spawn = (graph: Graph, input: unknown) =>
       ctx.spawn(this.graphsByOriginal.get(graph) ?? graph, input as never)
-    return { ...ctx, call, step: step as Context['step'], spawn: spawn as Context['spawn'] }
+    const random = this.random(ctx)
+    return { ...ctx, call, step: step as Context['step'], spawn: spawn as Context['spawn'], random }
+  }
+
+  /** One coin for all runs: on its other side lies another way, which is not a crash's work. */
+  private random({ runId, node, visit, random }: Context): Context['random'] {
+    let count = 0
+    return () => {
+      const place = canonical([this.outside.seed, runId, node, visit, ++count])
+      const issued = random()
+      const value = issued.then(() => chanceOf(place))
+      // As with any call: what nobody awaits may fail.
+      value.catch(() => {})
+      return Object.defineProperty(value, 'replayed', {
+        get: () => issued.replayed,
+      }) as unknown as Call<number>
+    }
   }
 
   /** A step's rules as a tool's: its own probe would ask the real upstream. */
@@ -158,6 +176,11 @@ type AnyStep = StepSpec<unknown, unknown> & { rateLimit?: unknown; heartbeatMs?:
 function toolOfStep(spec: StepSpec<unknown, unknown>): Tool {
   const { name, replayClass, callbackMs = null } = (spec ?? {}) as AnyStep & { callbackMs?: number }
   return { name, replayClass, rules: { callbackMs } } as Tool
+}
+
+/** A number from 0 up to 1, the same for the same place. */
+function chanceOf(place: string): number {
+  return Number.parseInt(sha256(place).slice(0, 13), 16) / 2 ** 52
 }
 
 function askOf(

@@ -79,7 +79,7 @@ async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promis
     ...{ graph, agent, graphs, mocks, isReal },
     ...{ input: options.input ?? null, timeoutMs: settings.timeoutMs },
     ...{ answers: options.answers ?? {}, signals: options.signals ?? {} },
-    gate: options.gate ?? null,
+    ...{ gate: options.gate ?? null, seed: settings.seed },
   }
   return runChaos({
     ...{ ...settings, subject: graph?.id ?? agent?.name ?? '', store: 'memory', notes: [] },

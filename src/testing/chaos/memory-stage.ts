@@ -52,6 +52,7 @@ export interface MemoryCast {
   readonly gate: RiskPolicy | null
   readonly isReal: (tool: string, replayClass: string | null) => boolean
   readonly timeoutMs: number
+  readonly seed: number
 }
 
 const namespace = 'default'
@@ -230,7 +231,7 @@ export class MemoryStage implements Stage {
   }
 
   private wrapper(mortal: Mortal): Wrapper {
-    const { isReal, mocks } = this.cast
+    const { isReal, mocks, seed } = this.cast
     return new Wrapper({
       hit: mortal.hit,
       ask: async (ask) => {
@@ -243,6 +244,7 @@ export class MemoryStage implements Stage {
         return async (reply) => this.upstream.end(id, reply)
       },
       isReal,
+      seed,
       hasProbe: (tool) => mockOf(mocks, tool)?.probe !== undefined,
     })
   }

@@ -209,4 +209,16 @@ test('J2, K2 a guarded agent of the AI SDK comes by the same entry', async () =>
   expectSafe(report)
   expect(toolOf(report.tools, 'mail')).toMatchObject({ effectsMax: 1, holds: 'yes' })
   expect(toolOf(report.tools, 'mail')?.doubts).toBeGreaterThan(0)
+  const sorry: Agent = async (cf, given) => {
+    try {
+      return await agent(cf, given)
+    } catch {
+      return 'sorry'
+    }
+  }
+  const swallowed = await chaos({ agent: sorry, mocks: { mail: mocks.mail }, real: ['model'] })
+  const found = swallowed.points.flatMap(({ findings }) => findings)
+  expect(found.map(({ message }) => message.slice(0, 62))).toContain(
+    'the agent came to its end while a person was being asked (mail',
+  )
 })

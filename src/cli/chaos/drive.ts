@@ -1,11 +1,11 @@
 // Drives one stage to its end: lives that follow each other, some of which are killed, and between
 // them whatever the runs wait for.
-import { readState } from '../../client/document.ts'
 import { type Clock, systemClock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { isEnded } from '../../model/run-state.ts'
 import { blameText } from './blame.ts'
 import { Attendant, type Truth } from './desk.ts'
+import { readEnd } from './end.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'
 import { countOf } from './totals.ts'
@@ -122,14 +122,7 @@ async function endOf({ store, namespace }: Desk, runId: string): Promise<End | n
   const runs = await runsOf(store, namespace)
   const run = runs.find((one) => one.runId === runId)
   if (run === undefined || runs.some(({ state }) => !isEnded(state))) return null
-  const json = await store.readOutput(run)
-  const { message = null } = JSON.parse(run.errorJson ?? '{}') as { message?: string }
-  return {
-    state: run.state,
-    output: json === null ? null : JSON.parse(json),
-    lastState: await readState(store, run),
-    error: message,
-  }
+  return readEnd(store, run)
 }
 
 /** Nothing came and nothing is left to do: what is waited for is a time, or for ever. */

@@ -32,8 +32,8 @@ export class CounterfoilError extends Error {
 export function isCounterfoilError(error: unknown, code?: string): error is CounterfoilError {
   if (typeof error !== 'object' || error === null) return false
   // Anything can be thrown, also what throws when it is looked at.
-  if (attempted(() => brand in error) !== true) return false
-  return code === undefined || attempted(() => (error as { code?: unknown }).code) === code
+  if (lookAt(() => brand in error) !== true) return false
+  return code === undefined || lookAt(() => (error as { code?: unknown }).code) === code
 }
 
 /** Thrown by a tool's `run`: nothing has been sent, so any class may try again. */
@@ -159,7 +159,7 @@ export class RunFailedError extends CounterfoilError {
 
 /** What can be kept of any thrown value. */
 export function failureOf(error: unknown, kind: FailureData['kind']): FailureData {
-  if (attempted(() => error instanceof Error) !== true) {
+  if (lookAt(() => error instanceof Error) !== true) {
     return {
       kind,
       name: 'Error',
@@ -168,7 +168,7 @@ export function failureOf(error: unknown, kind: FailureData['kind']): FailureDat
   }
   // Somebody else's error may have anything in its fields, also what throws when it is read; what
   // is kept is text.
-  const field = (key: 'name' | 'message' | 'code') => attempted(() => (error as Fields)[key])
+  const field = (key: 'name' | 'message' | 'code') => lookAt(() => (error as Fields)[key])
   const text = (value: unknown) => (typeof value === 'string' ? value : describe(value))
   const [name, code] = [text(field('name')), field('code')]
   const data: FailureData = { kind, name, message: text(field('message')) || name }
@@ -184,7 +184,7 @@ interface Fields {
 const cannotBeShown = 'a value that cannot be shown'
 const unreadable = Symbol(cannotBeShown)
 
-function attempted<T>(look: () => T): T | typeof unreadable {
+function lookAt<T>(look: () => T): T | typeof unreadable {
   try {
     return look()
   } catch {

@@ -5,14 +5,14 @@ import type { Entry, Failure } from './types.ts'
 const shownMax = 200
 
 /** How a mock is named; what a person wrote is found by it. */
-export function mockOf({ tool, what, real }: Entry): string {
+export function mockName({ tool, what, real }: Entry): string {
   if (real) return `the function of ${tool}`
   return what === 'probe' ? `mocks.${tool}.probe` : `mocks.${tool}`
 }
 
 /** `: mocks.mail threw: TypeError: …`, or nothing. */
 export function blameText(entries: readonly Entry[]): string {
-  const last = new Map(entries.map((entry) => [mockOf(entry), entry]))
+  const last = new Map(entries.map((entry) => [mockName(entry), entry]))
   const said = [...last].flatMap(([name, { reply, real }]) => {
     if (reply === null) return real ? [] : [`${name} did not answer`]
     // A refusal is an answer, with which the run has gone on.
@@ -25,7 +25,7 @@ export function blameText(entries: readonly Entry[]): string {
 /** The same answer is never taken. */
 export function refusedText(entry: Entry, value: unknown): string {
   const shown = clip(JSON.stringify(value) ?? 'nothing', shownMax)
-  return `${mockOf(entry)} answered ${shown}, which does not fit the \`output\` of its tool`
+  return `${mockName(entry)} answered ${shown}, which does not fit the \`output\` of its tool`
 }
 
 function failureText(name: string, { code, message, name: kind }: Failure): string {

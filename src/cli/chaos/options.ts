@@ -1,6 +1,7 @@
 // What chaos is told, checked before anything is run: `real` as a text would name tools by their
 // parts, and a function that nobody meant would be run.
 import { CounterfoilError } from '../../model/errors.ts'
+import { isRecord } from '../../model/state.ts'
 import { chaosEnds } from './types.ts'
 
 interface Rule {
@@ -12,10 +13,6 @@ type Rules = Readonly<Record<string, Rule>>
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const isFunction = (value: unknown) => typeof value === 'function'
 const isList = (fits: Rule['fits']) => (value: unknown) => Array.isArray(value) && value.every(fits)
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 function isRecording(value: unknown): boolean {
   if (!isRecord(value)) return false

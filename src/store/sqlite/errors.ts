@@ -75,9 +75,9 @@ const byPrefix: readonly (readonly [string, StoreErrorCode])[] = [
   ['SQLITE_CONSTRAINT', 'ROW_IMMUTABLE'],
 ]
 
-// Our statements fit our tables, so these are others. Whatever else SQLite calls an error may be a
-// passing one, and is not for us to judge.
-const otherTables =
+// Our statements fit our tables, and our files their SQLite: these are others. Whatever else SQLite
+// calls an error may be a passing one, and is not for us to judge.
+const notOurs =
   /^(no such (table|column)|table \S+ has (no column named|\d+ columns)|unsupported file format)/
 
 /** SQLite's error in our words; any other error as it is. */
@@ -85,7 +85,7 @@ export function translate(error: unknown, path: string): unknown {
   const code = sqliteCode(error)
   if (code === null) return error
   const { message } = error as Error
-  if (code === 'SQLITE_ERROR' && otherTables.test(message)) {
+  if (code === 'SQLITE_ERROR' && notOurs.test(message)) {
     return storeError('STORE_CORRUPT', path, {
       says: `${templates.STORE_CORRUPT.says} (${message})`,
       cause: error,

@@ -1,8 +1,9 @@
 // Prints every requirement with the tests that cite it, and fails where claims and tests disagree.
 //
 // A test cites ids at the head of its name: `test('A1 …')`, `it('C2, C5 …')`, `test('B3–B5 …')`; a
-// dash is a range. `I<number>` means an invariant of the design, never a requirement of section I,
-// which shares the letter and so cannot be claimed yet. A skipped test cites nothing.
+// dash is a range. `I<number>` is always an invariant of the design. A skipped test cites nothing.
+// Where the page of all requirements lies beside the clone, ids that only one of the two knows are
+// named as well.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -21,6 +22,7 @@ import ts from 'typescript'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ID = /^([A-Z])(\d+)(?!\w)/
+const INVARIANT = 'I'
 const BETWEEN = /^(?:\s*([–-])\s*|\s*,\s*(?:and\s+)?|\s+(?:and\s+)?)(?=[A-Z]\d+(?!\w))/
 
 /**
@@ -117,19 +119,43 @@ export function problemsOf(requirements, citations) {
   const problems = []
   for (const id of claimed) {
     if (!(id in all)) problems.push(`${id} is claimed and no requirement has this id`)
-    else if (id.startsWith('I')) problems.push(`${id} is claimed, but tests cannot cite section I`)
     else if (!citations.has(id)) problems.push(`${id} is claimed and no test cites it`)
+  }
+  for (const id of claimed.filter((id, i) => claimed.indexOf(id) < i || id in partial)) {
+    problems.push(`${id} is listed twice: it is claimed once, or met in part`)
+  }
+  for (const id of Object.keys(partial).filter((id) => !(id in all))) {
+    problems.push(`${id} is met in part and no requirement has this id`)
+  }
+  for (const id of Object.keys(all).filter((id) => id.startsWith(INVARIANT))) {
+    problems.push(`${id} is listed as a requirement: ${INVARIANT} and a number is an invariant`)
   }
   for (const [id, tests] of citations) {
     const more = tests.length > 1 ? ` and ${tests.length - 1} more` : ''
     const where = `${tests[0]?.file}: ${tests[0]?.name}${more}`
-    if (id.startsWith('I')) {
+    if (id.startsWith(INVARIANT)) {
       if (!(id in invariants)) problems.push(`${id} is cited and no invariant has it (${where})`)
     } else if (!(id in all)) problems.push(`${id} is cited and no requirement has it (${where})`)
     else if (!claimed.includes(id) && !(id in partial))
       problems.push(`${id} is cited and not claimed (${where})`)
   }
   return problems
+}
+
+/**
+ * What the page of all requirements and our list do not share. It belongs to others and may be ahead
+ * of this commit, so that it is told, and is no problem.
+ * @param {string} page
+ * @param {Record<string, string>} all
+ */
+export function differencesOf(page, all) {
+  const ids = [...page.matchAll(/\*\*([A-Z]\d+)\*\*/g)].map(([, id = '']) => id)
+  return [
+    ...ids.filter((id) => !(id in all)).map((id) => `${id} is not in docs/requirements.json`),
+    ...Object.keys(all)
+      .filter((id) => !ids.includes(id))
+      .map((id) => `${id} is only in docs/requirements.json`),
+  ]
 }
 
 /**
@@ -154,7 +180,7 @@ function report({ claimed, partial, all, sections, invariants }, citations) {
     lines.push('', `${letter}. ${title}`)
     for (const [id, text] of Object.entries(all).filter(([id]) => id.startsWith(letter))) {
       const mark = claimed.includes(id) ? 'claimed' : id in partial ? 'in part' : '       '
-      lines.push(...entry(id, text, mark, letter === 'I' ? [] : (citations.get(id) ?? [])))
+      lines.push(...entry(id, text, mark, citations.get(id) ?? []))
     }
   }
   lines.push('', 'Invariants of the design (cited as I<number>)')
@@ -168,13 +194,17 @@ function report({ claimed, partial, all, sections, invariants }, citations) {
 function main() {
   /** @type {Requirements} */
   const requirements = JSON.parse(readFileSync(join(ROOT, 'docs/requirements.json'), 'utf8'))
-  const letters = Object.keys(requirements.sections).join('')
+  const letters = `${Object.keys(requirements.sections).join('')}${INVARIANT}`
   const citations = collect(ROOT, letters)
   const problems = problemsOf(requirements, citations)
   const tests = new Set([...citations.values()].flat().map((test) => `${test.file}\n${test.name}`))
   const invariants = Object.keys(requirements.invariants)
   const ids = Object.keys(requirements.all)
   const lines = report(requirements, citations)
+  const page = join(ROOT, '../shared/REQUIREMENTS.md')
+  const other = existsSync(page) ? readFileSync(page, 'utf8') : null
+  const differences = other === null ? [] : differencesOf(other, requirements.all)
+  if (differences.length > 0) lines.push('', page, ...differences.map((line) => `  ${line}`))
   if (problems.length > 0) lines.push('', 'Problems', ...problems.map((line) => `  ${line}`))
   lines.push(
     '',

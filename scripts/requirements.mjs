@@ -143,8 +143,8 @@ export function problemsOf(requirements, citations) {
 }
 
 /**
- * What the page of all requirements and our list do not share. It belongs to others and may be ahead
- * of this commit, so that it is told, and is no problem.
+ * What the page of all requirements and our list do not share. It belongs to others and may be
+ * ahead of this commit: it is told, and is no problem.
  * @param {string} page
  * @param {Record<string, string>} all
  */

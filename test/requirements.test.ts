@@ -27,9 +27,10 @@ test('ids are read from the head of a name: lists, ranges, and nothing behind th
   expect(idsAtHead('A1x is no id', 'AI')).toEqual([])
 })
 
-test('names are read from tests, tables of tests and templates, and not from what is left out', () => {
+test('names are read from tests, tables of them and templates, not from what is left out', () => {
   const left = 'skip'
-  const text = `test('A1 x', f); it.each([1])('A2 y', f); test(\`A3 \${z}\`, f); test.${left}('A4', f)`
+  const more = "it.each([1])('A2 y', f); test(`A3 $" + '{z}`, f)'
+  const text = `test('A1 x', f); ${more}; test.${left}('A4', f)`
   expect(testNames(text)).toEqual(['A1 x', 'A2 y', 'A3 …'])
 })
 

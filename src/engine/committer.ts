@@ -123,6 +123,8 @@ export class Committer {
 
   private report(error: unknown, logs: RunLog[]): void {
     this.counts.failures++
+    // Not written again: the runs are lost with it, and their worker says why.
+    if (isCounterfoilError(error, 'STORE_MOVED')) return
     this.options.onError(
       error,
       logs.map((log) => log.run.runId),

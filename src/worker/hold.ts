@@ -39,7 +39,6 @@ export class Hold {
   private readonly engine: Engine
   readonly keeper: Keeper
   private readonly lease: Lease
-  private readonly onError: (error: unknown) => void
   private readonly log: RunLog
   private readonly scopes = new Map<string, ScopeVisit>()
   /** Visits that are over, while functions of theirs run on. */
@@ -51,12 +50,11 @@ export class Hold {
   private hasting = false
   private finish: () => void = () => {}
 
-  constructor(engine: Engine, taken: Taken, onError: (error: unknown) => void) {
+  constructor(engine: Engine, taken: Taken) {
     this.engine = engine
     this.keeper = taken.keeper
     this.lease = taken.lease
     this.run = taken.run
-    this.onError = onError
     this.over = new Promise((resolve) => {
       this.finish = resolve
     })
@@ -195,7 +193,7 @@ export class Hold {
 
   private release(): Promise<void> {
     this.releasing ??= this.giveBack()
-      .catch(this.onError)
+      .catch((error) => this.keeper.report(error))
       .then(() => this.finish())
     return this.releasing
   }
@@ -215,7 +213,7 @@ export class Hold {
         n++
       } catch (error) {
         if (this.hasting || (isCounterfoilError(error) && !error.retryable)) throw error
-        this.onError(error)
+        this.keeper.report(error)
         await pause(this.engine.clock, waitMs)
         waitMs = Math.min(waitMs * 2, retryMaxMs)
       }

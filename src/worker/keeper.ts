@@ -6,6 +6,7 @@
 // dispatched. I9 its own death can be proven by others on the same machine.
 import { type Clock, randomHex } from '../clock.ts'
 import type { Lease } from '../engine/visit.ts'
+import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { Store } from '../store/store.ts'
 import { LeaseMemory } from './lease-memory.ts'
@@ -36,6 +37,8 @@ export class Keeper {
   private thread: KeeperThread | null = null
   private listening: Listening | null = null
   private dead = false
+  /** Why the store is not to be worked on, as it was said. */
+  private said: string | null = null
   private die = () => {}
   /** When it is dead on record. */
   readonly died = new Promise<void>((resolve) => {
@@ -94,7 +97,7 @@ export class Keeper {
     const next = (own: number) => {
       cancel = this.clock.after(ms, () => {
         work()
-          .catch(this.options.onError)
+          .catch((error) => this.report(error))
           .then(() => {
             if (round === own) next(own)
           })
@@ -109,6 +112,15 @@ export class Keeper {
     }
     this.loops.push(loop)
     if (!this.memory.resting) loop.start()
+  }
+
+  /**
+   * Errors of whoever works under this lease. A store that has moved is met by many of them: the
+   * keeper looks, stops them all, and says it once.
+   */
+  report(error: unknown): void {
+    if (!isCounterfoilError(error, 'STORE_MOVED')) return this.options.onError(error)
+    this.look().catch(this.options.onError)
   }
 
   onEnd(cleanUp: () => void): void {
@@ -147,7 +159,8 @@ export class Keeper {
   private async look(): Promise<void> {
     const moved = await this.store.moved()
     // Until somebody has adopted it: then this worker goes on.
-    if (moved !== null) return this.lapse(moved)
+    if (moved !== null) return this.lapse(moved, 'STORE_MOVED')
+    this.said = null
     if (this.thread?.working !== true || this.runsDown()) await this.renew()
   }
 
@@ -167,13 +180,15 @@ export class Keeper {
     this.memory.lose()
     if (this.dead) return
     this.dead = true
-    this.lapse(`worker ${this.id} was declared dead`)
+    this.lapse(`worker ${this.id} was declared dead`, 'WORKER_DEAD')
     this.die()
   }
 
-  private lapse(why: string): void {
+  private lapse(why: string, code: 'STORE_MOVED' | 'WORKER_DEAD'): void {
     this.memory.lapse()
     this.options.onLost(why)
-    this.options.onError(new Error(`${why}; it takes no more runs`))
+    if (this.said === why) return
+    this.said = why
+    this.options.onError(new CounterfoilError(code, `${why}; it takes no more runs`))
   }
 }

@@ -93,7 +93,7 @@ export class Scopes {
     await this.makeReady(ref, ids)
     const taken = await this.claim(ref)
     if (taken === null) throw new ScopeHeldError({ workflowId: ids.workflowId })
-    const hold = new Hold(this.engine, taken, this.onError)
+    const hold = new Hold(this.engine, taken)
     // Asked of a holder that died before it could obey.
     const { stop } = taken.run
     if (stop) {

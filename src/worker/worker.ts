@@ -95,7 +95,9 @@ export class Worker {
         for (const execution of this.executions) execution.lose(why)
       },
     })
-    this.sweeper = new Sweeper({ store, clock, retention, onError, onWoken: () => this.wake() })
+    const report = (error: unknown) => this.keeper.report(error)
+    const onWoken = () => this.wake()
+    this.sweeper = new Sweeper({ store, clock, retention, onError: report, onWoken })
     this.id = this.keeper.id
     this.died = this.keeper.died
     if (engine.namespace !== undefined) this.entered.add(engine.namespace)
@@ -148,7 +150,7 @@ export class Worker {
     const ended = unfinished.length === 0 && this.lingering() === 0
     const leave = this.sweeper.stop().then(() => this.keeper.end(ended))
     if (end === 'drained') await leave
-    else await within(this.clock, lastWordMs, leave).catch(this.parts.onError)
+    else await within(this.clock, lastWordMs, leave).catch((error) => this.keeper.report(error))
     this.state = 'stopped'
     return { unfinished }
   }
@@ -176,7 +178,7 @@ export class Worker {
     this.keeper.every(this.options.pollMs * 2, () => this.lookAround())
     this.sweeper.start()
     // What a dead worker has left is found at once, not at the next look.
-    await this.lookAround().catch(this.parts.onError)
+    await this.lookAround().catch((error) => this.keeper.report(error))
   }
 
   /** Functions that have not returned, of executions that are over. */
@@ -199,7 +201,7 @@ export class Worker {
     this.obeyStops()
       .then(() => this.claim())
       .then(() => this.hear())
-      .catch(this.parts.onError)
+      .catch((error) => this.keeper.report(error))
       .then(() => {
         this.polling = false
         if (!this.pollAgain) return
@@ -245,7 +247,7 @@ export class Worker {
       this.entered.add(run.namespace)
       return true
     } catch (error) {
-      this.parts.onError(error)
+      this.keeper.report(error)
       this.returning++
       const cause = `its worker does not carry the graphs of namespace ${run.namespace}`
       void this.giveBack(run, cause, backMaxMs).then(() => {
@@ -261,7 +263,7 @@ export class Worker {
     if (this.state !== 'running') execution.drain()
     execution.done
       .catch((error) => {
-        this.parts.onError(error)
+        this.keeper.report(error)
         return 'lost' as const
       })
       .then((end) => (end === 'lost' ? this.lose(run, execution.lostBy()) : undefined))
@@ -280,6 +282,7 @@ export class Worker {
     this.counts.lost++
     // A run that is lost again and again must not keep the others from being worked on.
     const waitMs = Math.min(backMs * run.claims, backMaxMs)
+    if (isCounterfoilError(why, 'STORE_MOVED')) this.keeper.report(why)
     if (!isRefusal(why)) return this.giveBack(run, 'its worker had lost its lease', waitMs)
     this.parts.onError(why)
     const more = { refused: true, worker: this.id }
@@ -300,7 +303,7 @@ export class Worker {
         const [result] = await this.store.commit([again])
         if (result !== 'locked') return
       } catch (error) {
-        this.parts.onError(error)
+        this.keeper.report(error)
       }
       if (this.state !== 'running') return
       await pause(this.clock, waitMs)

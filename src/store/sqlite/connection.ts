@@ -3,6 +3,7 @@ import type Database from 'better-sqlite3'
 import type { Clock } from '../../clock.ts'
 import type { Sealer } from '../seal.ts'
 import { storeError, translate } from './errors.ts'
+import { exchangedSince, type Place } from './incarnation.ts'
 
 /** Rows come as arrays, in the order of the select list. */
 export type Statement = Database.Statement<unknown[], unknown[]>
@@ -15,6 +16,8 @@ export class Connection {
   readonly sealer: Sealer
   /** The group that a claim served last (fair.ts): each process goes round by itself. */
   served = ''
+  /** Null until it has written for the first time, which makes the log. */
+  place: Place | null = null
   private readonly prepared = new Map<string, Statement>()
 
   constructor(db: Database.Database, path: string, clock: Clock, bootId: string, sealer: Sealer) {
@@ -35,9 +38,16 @@ export class Connection {
     return statement
   }
 
-  /** Takes the write lock first, so that what `fn` reads is what its writes stand on. */
+  /**
+   * Takes the write lock first, so that what `fn` reads is what its writes stand on. What was
+   * written into a file that is not at its path any more is not acknowledged: SQLite itself does
+   * not notice that (I12).
+   */
   write<T>(fn: () => T): T {
-    return this.within('begin immediate', fn)
+    const value = this.within('begin immediate', fn)
+    const says = exchangedSince(this.path, this.place)
+    if (says !== null) throw storeError('STORE_MOVED', this.path, { says })
+    return value
   }
 
   /** All reads of `fn` see the same moment. */

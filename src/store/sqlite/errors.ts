@@ -43,6 +43,7 @@ const templates = {
   STORE_KEY_MISSING: { says: 'its key is missing' },
   STORE_KEY_WRONG: { says: 'this is not the key it was written with' },
   STORE_KEY_EXPOSED: { says: 'others can read its key file' },
+  STORE_FILE_MISSING: { says: 'the database is gone, its key is still there; put it back' },
   STORE_MOVED: { says: 'it has been moved or copied' },
   ROW_IMMUTABLE: { says: 'a row that is final cannot be rewritten' },
 } as const satisfies Record<string, Template>

@@ -1,11 +1,12 @@
 // The store knows which file it is (I12). A copy or a restored backup may lack the last intents, so
 // no live run is worked on until a person has said that this is known.
-// Detected: the file at this path is another one than when the store was made or last adopted, also
-// when it is exchanged while the store is open. Not detected: a snapshot of the whole disk or
-// virtual machine that is rolled back, and a backup that is written over the file in place; both
-// keep the inode.
+// Detected: the file at this path is another one than when the store was made or last adopted; and
+// the files that a connection has open, the database and its log, are not those at this path any
+// more. Not detected: a snapshot of the whole disk or virtual machine that is rolled back, and a
+// backup that is written over the file in place; both keep the inode.
 import { statSync } from 'node:fs'
 import type { Connection } from './connection.ts'
+import { storeError } from './errors.ts'
 import { getMeta, setMeta } from './meta.ts'
 
 /**
@@ -19,10 +20,50 @@ export function incarnationOf(path: string): string {
   return known ? `${ino}/${birthtimeNs}` : `${ino}`
 }
 
+/** The files that a connection has open, which cannot be asked: as they were at its first write. */
+export interface Place {
+  readonly file: string | null
+  readonly log: string | null
+}
+
+export function placeOf(path: string): Place {
+  return { file: fileId(path), log: fileId(`${path}-wal`) }
+}
+
+/** As long as a file is open, no other one gets its inode. */
+function fileId(path: string): string | null {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}/${ino}`
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Null, or a sentence for people: what is written through this connection goes where nobody will
+ * read it.
+ */
+export function exchangedSince(path: string, place: Place | null): string | null {
+  if (place === null) return null
+  const now = placeOf(path)
+  const gone = now.file === place.file ? (now.log === place.log ? null : `${path}-wal`) : path
+  if (gone === null) return null
+  const file = gone === path ? 'file' : 'log'
+  const verb = fileId(gone) === null ? 'gone' : 'another'
+  return (
+    `the ${file} ${gone} is ${verb} since this process opened the store: it was deleted, moved or ` +
+    'exchanged, and nothing more is sent. Stop this process, put the right file there, run ' +
+    '`counterfoil store adopt`, and start again'
+  )
+}
+
 const recordedIncarnation = "select value from meta where name = 'incarnation'"
 
 /** Null, or a sentence for people. */
-export function movedSince(c: Pick<Connection, 'path' | 'sql'>): string | null {
+export function movedSince(c: Pick<Connection, 'path' | 'sql' | 'place'>): string | null {
+  const exchanged = exchangedSince(c.path, c.place)
+  if (exchanged !== null) return exchanged
   const recorded = c.sql(recordedIncarnation).get()?.[0] as string | undefined
   const present = stateOf(c.path)
   if (recorded !== undefined && present !== null && same(recorded, present)) return null
@@ -48,6 +89,9 @@ function same(recorded: string, present: string): boolean {
 }
 
 export function adopt(c: Connection, by: string, reason: string): void {
+  // Else the file that nobody will read again would take itself for the one that is there now.
+  const exchanged = exchangedSince(c.path, c.place)
+  if (exchanged !== null) throw storeError('STORE_MOVED', c.path, { says: exchanged })
   c.write(() => {
     const present = incarnationOf(c.path)
     const recorded = getMeta(c.db, 'incarnation') ?? ''

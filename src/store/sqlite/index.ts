@@ -135,9 +135,9 @@ function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
  * Null when run from its sources, where a thread could not load it, and where the clock is not the
  * machine's, which the thread would count on.
  */
-function renewalOf({ path, clock }: Connection): Renewal | null {
+function renewalOf({ path, place, clock }: Connection): Renewal | null {
   if (import.meta.url.endsWith('.ts') || clock !== systemClock) return null
-  const data: RenewerData = { path }
+  const data: RenewerData = { path, place }
   return { module: new URL('./renewer.js', import.meta.url).href, data }
 }
 

@@ -1,13 +1,14 @@
 // Opens the file: looks first, changes nothing until it is known to be ours and its key is right,
 // then asserts durability (I8), migrates and signs in.
+import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { type Clock, randomHex } from '../../clock.ts'
 import { bootId } from '../boot.ts'
 import { createSealer, type Key } from '../seal.ts'
 import { Connection } from './connection.ts'
 import { sqliteCode, storeError, translate } from './errors.ts'
-import { incarnationOf } from './incarnation.ts'
-import { checkKeys, createKeyFile, givenKeys, readKeyFile } from './key.ts'
+import { incarnationOf, placeOf } from './incarnation.ts'
+import { checkKeys, createKeyFile, givenKeys, keyPath, readKeyFile } from './key.ts'
 import { noteOtherBoots } from './lease.ts'
 import { checkFileSystem, locate } from './location.ts'
 import { getMeta, keyChecks, setMeta } from './meta.ts'
@@ -37,7 +38,7 @@ export function openConnection(options: SqliteOptions): Connection {
   const path = locate(options.path)
   if (options.allowNetworkFs !== true) checkFileSystem(path)
   // A key file that cannot be right is refused before the database is made or touched.
-  if (options.key === undefined) readKeyFile(path)
+  if (options.key === undefined && readKeyFile(path) !== null) checkNotGone(path)
   let db: Database.Database | undefined
   try {
     db = new Database(path, { timeout: busyMs })
@@ -46,6 +47,17 @@ export function openConnection(options: SqliteOptions): Connection {
     db?.close()
     throw translate(error, path)
   }
+}
+
+/** A new database comes before its key, so a key without one has lost it; look at the key first. */
+function checkNotGone(path: string): void {
+  if (existsSync(path)) return
+  const key = keyPath(path)
+  const says =
+    `the database is gone, its key ${key} is still there; nothing was made. Put the file back ` +
+    '(from a backup: then `counterfoil store adopt`). To begin anew with an empty store, move ' +
+    'the key away first'
+  throw storeError('STORE_FILE_MISSING', path, { says })
 }
 
 function prepare(db: Database.Database, path: string, options: SqliteOptions): Connection {
@@ -64,6 +76,7 @@ function prepare(db: Database.Database, path: string, options: SqliteOptions): C
     for (const key of signIn(db, path, options)) sealer.add(key)
     noteOtherBoots(connection)
   })
+  connection.place = placeOf(path)
   return connection
 }
 

@@ -5,11 +5,13 @@ import Database from 'better-sqlite3'
 import { systemClock } from '../../clock.ts'
 import type { Renewer } from '../store.ts'
 import { storeError, translate } from './errors.ts'
-import { movedSince } from './incarnation.ts'
+import { exchangedSince, movedSince, type Place } from './incarnation.ts'
 import { renewal } from './lease.ts'
 
 export interface RenewerData {
   readonly path: string
+  /** The files of the connection that the lease is for. */
+  readonly place: Place | null
 }
 
 // Well within a lease: the next renewal is tried soon.
@@ -17,13 +19,16 @@ const busyMs = 2_000
 
 /** False also when the store has moved: whoever adopts it must find no lease held (I12). */
 export async function openRenewer(data: unknown): Promise<Renewer> {
-  const { path } = data as RenewerData
+  const { path, place } = data as RenewerData
   const asOurs = <T>(fn: () => T): T => {
     try {
       return fn()
     } catch (error) {
       throw translate(error, path)
     }
+  }
+  if (exchangedSince(path, place) !== null) {
+    return { renew: async () => false, close: async () => {} }
   }
   const db = asOurs(() => new Database(path, { timeout: busyMs, fileMustExist: true }))
   const sql = (text: string) => {
@@ -34,7 +39,7 @@ export async function openRenewer(data: unknown): Promise<Renewer> {
     renew: async (workerId, leaseMs) => {
       if (!db.open) throw storeError('STORE_CLOSED', path)
       return asOurs(() => {
-        if (movedSince({ path, sql }) !== null) return false
+        if (movedSince({ path, sql, place }) !== null) return false
         return sql(renewal).run(systemClock.mono() + leaseMs, workerId).changes === 1
       })
     },

@@ -11,7 +11,6 @@ import type {
 } from '../../src/client/wire/rows.ts'
 import type { previewJson } from '../../src/client/wire/run.ts'
 import type { workerJson } from '../../src/client/wire/worker.ts'
-import type { Outcome } from '../../src/model/records.ts'
 
 export type { Outcome } from '../../src/model/records.ts'
 export type { RunState } from '../../src/model/run-state.ts'
@@ -53,15 +52,20 @@ export type ItemRow = Item & {
   readonly waited_ms: number
   readonly overdue: boolean
   readonly call: { readonly tool_name: string; readonly nth: number } | null
+  /** The same for items that one decision can be about. */
+  readonly alike: string
+  /** What can be said of many at once. */
+  readonly many: readonly Pick<Choice, 'outcome' | 'label' | 'grave'>[]
 }
+
+/** An outcome as the server offers it: what follows, what it needs, whether it can be said yet. */
+export type Choice = ItemView['choices'][number]
 
 /** An item with all that is known around it. */
 export type ItemPageData = ItemView & {
   readonly run: Run & { readonly started_by: string | null }
   readonly events: readonly Event[]
   readonly quiet_until: string | null
-  readonly locked_reason: string | null
-  readonly consequences: Readonly<Partial<Record<Outcome, string>>>
   /** What "it happened" must fit, if the server knows. */
   readonly result_schema: unknown
 }

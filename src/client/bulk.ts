@@ -1,10 +1,10 @@
 // One decision about many items. Only items that are alike can be decided so: whoever has looked at
 // one of them knows what the others ask. Each is decided by itself, under its own version.
-import { canonical } from '../model/canonical.ts'
 import type { DecideRequest } from '../model/decide.ts'
+import { differences, type Placed } from '../model/decisions/alike.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import type { Decision, Item } from '../model/records.ts'
+import type { Decision } from '../model/records.ts'
 
 export interface BulkItem {
   readonly itemId: string
@@ -20,7 +20,7 @@ export type BulkResult =
   | { readonly itemId: string; readonly error: { readonly code: string; readonly message: string } }
 
 export interface Desk {
-  find(itemId: string): Promise<Item>
+  find(itemId: string): Promise<Placed>
   decide(itemId: string, request: DecideRequest): Promise<Decision>
 }
 
@@ -49,32 +49,18 @@ export async function decideAlike(
   return results
 }
 
-function checkAlike(items: readonly Item[]): void {
+function checkAlike(items: readonly Placed[]): void {
   const [first, ...others] = items
   if (first === undefined) return
-  const other = others.find((item) => kindOf(item) !== kindOf(first))
+  const other = others.find((one) => differences(first, one).length > 0)
   if (other === undefined) return
+  const ids = [first.item.itemId, other.item.itemId]
   throw new CounterfoilError(
     'ITEMS_DIFFER',
-    `items ${first.itemId} and ${other.itemId} are not alike: they differ in ` +
+    `items ${ids.join(' and ')} are not alike: they differ in ` +
       `${differences(first, other).join(', ')}; decide them one by one`,
-    { details: { items: [first.itemId, other.itemId] } },
+    { details: { items: ids } },
   )
-}
-
-/** What a person would have to look at anew. The data of each are its own. */
-function traits({ kind, reason, queue, title, body }: Item): Record<string, unknown> {
-  const { quorum = 1, schema = null } = body.approval ?? {}
-  return { kind, reason, queue, title, tool: body.subject?.tool ?? null, schema, quorum }
-}
-
-function kindOf(item: Item): string {
-  return canonical(traits(item))
-}
-
-function differences(a: Item, b: Item): string[] {
-  const [one, two] = [traits(a), traits(b)]
-  return Object.keys(one).filter((key) => canonical(one[key]) !== canonical(two[key]))
 }
 
 function invalid(message: string): CounterfoilError {

@@ -2,12 +2,14 @@
 import type { Clock } from '../clock.ts'
 import { timeId } from '../clock.ts'
 import { comment } from '../model/comment.ts'
-import { type DecideRequest, decide, outcomesOf, quietUntil } from '../model/decide.ts'
+import { type DecideRequest, decide } from '../model/decide.ts'
+import { choicesOf, mayDecide, quietUntil } from '../model/decisions/may-decide.ts'
+import type { Choice } from '../model/decisions/outcomes.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import type { Attempt, Decision, Item, Outcome, Vote } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
-import { votesOn } from '../model/vote.ts'
+import { type Decider, votesOn } from '../model/vote.ts'
 import type { ItemFilter, Loaded, Page, Store } from '../store/store.ts'
 import { type BulkItem, type BulkRequest, type BulkResult, decideAlike } from './bulk.ts'
 import { closeLeftovers, placeOf } from './leftovers.ts'
@@ -16,8 +18,15 @@ import { type Previous, previousOf } from './link.ts'
 /** An item with all that a person needs in order to decide it. */
 export interface ItemView extends Item {
   readonly outcomes: readonly Outcome[]
+  /** The outcomes, with what each leads to, what it needs, and whether it can be said yet. */
+  readonly choices: readonly Choice[]
+  /** Why nobody decides it any more, or not whoever looks; null if they may. */
+  readonly barred: string | null
   readonly attempts: readonly (Attempt & { readonly diedAt: number | null })[]
-  /** When "it did not happen" may be said; Infinity while an attempt may still be running. */
+  /**
+   * When "it did not happen" and "fail" may be said of what was sent; Infinity while an attempt may
+   * still be running.
+   */
   readonly quietUntil: number | null
   /** Where several have to agree, who has said what. */
   readonly votes: readonly Vote[]
@@ -55,13 +64,16 @@ export class Inbox {
     return store.listItems({ state: 'open', ...filter, namespace })
   }
 
-  async get(itemId: string): Promise<ItemView> {
-    const { store, checkWorkers } = this.options
+  /** The item, as `who` looks at it. */
+  async get(itemId: string, who: Decider | null = null): Promise<ItemView> {
+    const { store, clock, checkWorkers } = this.options
     const item = await this.find(itemId)
     await checkWorkers()
     const now = await store.load(item, placeOf(item))
     const fresh = now?.items.find((row) => row.itemId === itemId) ?? item
-    const quiet = now && fresh.reason === 'unknown' ? quietUntil(now, fresh) : null
+    const wasSent = fresh.reason === 'unknown' || fresh.reason === 'tampered'
+    const quiet = now && wasSent ? quietUntil(now, fresh) : null
+    const choices = choicesOf(now, fresh, clock.now())
     const key = fresh.body.subject
     const attempts = (now?.attempts ?? [])
       .filter((row) => key && row.attemptId.includes(`/${key.tool}/${key.inputHash}/`))
@@ -69,7 +81,9 @@ export class Inbox {
     const said = now?.decisions ?? []
     return {
       ...fresh,
-      ...{ outcomes: outcomesOf(fresh), attempts, quietUntil: quiet?.at ?? null },
+      ...{ outcomes: choices.map(({ outcome }) => outcome), choices, attempts },
+      barred: (now && mayDecide(now, fresh, who, clock.now())?.message) ?? null,
+      quietUntil: quiet?.at ?? null,
       ...{ votes: votesOn(said, itemId), comments: commentsOn(said, itemId) },
       previous: await previousOf(store, fresh),
     }
@@ -92,7 +106,10 @@ export class Inbox {
    * is told, and one that cannot be decided does not stop the others.
    */
   decideAll(items: readonly BulkItem[], request: BulkRequest): Promise<BulkResult[]> {
-    const find = (itemId: string) => this.find(itemId)
+    const find = async (itemId: string) => {
+      const item = await this.find(itemId)
+      return { item, graph: await graphOf(this.options.store, item) }
+    }
     return decideAlike({ find, decide: (id, said) => this.decide(id, said) }, items, request)
   }
 
@@ -139,6 +156,11 @@ export class Inbox {
     if (item) return item
     throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
   }
+}
+
+/** The name of the graph that asks; items of before it was kept in them say it by their run. */
+export async function graphOf(store: Store, item: Item): Promise<string> {
+  return item.body.graph ?? (await store.getRun(item))?.graph ?? ''
 }
 
 function commentsOn(rows: Loaded['decisions'], itemId: string): Comment[] {

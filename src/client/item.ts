@@ -1,5 +1,6 @@
 // An item with all that is known around it, for whoever shows it to a person.
 import { type Item, keyOf, type Subject } from '../model/records.ts'
+import type { Decider } from '../model/vote.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Loaded, Store, WorkerRow } from '../store/store.ts'
 import type { Inbox, ItemView } from './inbox.ts'
@@ -19,8 +20,12 @@ export interface ItemLook {
   readonly unusable: string | null
 }
 
-export async function lookAt(cf: Desk, itemId: string): Promise<ItemLook> {
-  const item = await cf.inbox.get(itemId)
+export async function lookAt(
+  cf: Desk,
+  itemId: string,
+  who: Decider | null = null,
+): Promise<ItemLook> {
+  const item = await cf.inbox.get(itemId, who)
   const workers = new Map((await cf.store.workers()).map((row) => [row.workerId, row]))
   const { subject, scope } = item.body
   const place = { visit: item.visit, ...(scope === null ? {} : { scope }) }

@@ -4,7 +4,7 @@
 import { type Clock, timeId } from '../clock.ts'
 import { authorFault } from '../model/author.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
-import { type DecideView, quietUntil } from '../model/decide.ts'
+import { type DecideView, quietUntil } from '../model/decisions/may-decide.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import {
   bare,

@@ -105,7 +105,7 @@ export function doubtRun(visit: Visit, item: Item): void {
   visit.doubt(old ?? item, old ? {} : { items: [item], events: [event] })
 }
 
-type Details = Omit<ItemBody, 'subject' | 'node' | 'scope'>
+type Details = Omit<ItemBody, 'subject' | 'node' | 'graph' | 'scope'>
 
 function makeItem(
   visit: Visit,
@@ -147,7 +147,8 @@ function makeItem(
 
 function bodyOf(visit: Visit, subject: Subject | null, details: Details): ItemBody {
   const scope = visit.at.scope ?? null
-  return { subject, node: scope?.nodeId ?? visit.run.node, scope, ...details }
+  const { node, graph } = visit.run
+  return { subject, node: scope?.nodeId ?? node, graph, scope, ...details }
 }
 
 /** The item as it stands in the store, if the visit has come to this point before. */

@@ -1,6 +1,7 @@
 // Comments: what people say about an item without deciding it. Rows like decisions, signed and
 // kept; the item's version is not raised, because what is decided about has not changed.
-import { type DecideChanges, type DecideView, decisionOf } from './decide.ts'
+import { type DecideChanges, decisionOf } from './decide.ts'
+import type { DecideView } from './decisions/may-decide.ts'
 import { CounterfoilError } from './errors.ts'
 import { type Decision, eventOf } from './records.ts'
 

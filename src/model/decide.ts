@@ -1,21 +1,16 @@
-// What a person may decide about an item, and what that changes: pure functions over the run as it
-// stands. I5 is enforced here: nobody may say "it did not happen" of an attempt that may still
-// land.
+// What a person decides about an item, and what that changes: pure functions over the run as it
+// stands. What may be decided is decisions/'s to say.
 import { authorFault } from './author.ts'
 import { canonical, sha256, wellFormed } from './canonical.ts'
+import { type DecideView, lockOf, mayDecide } from './decisions/may-decide.ts'
+import { needsResult, outcomesOf } from './decisions/outcomes.ts'
 import { CounterfoilError } from './errors.ts'
 import { noticeOfFailure } from './notice.ts'
 import {
-  type Attempt,
-  type CallRecord,
-  callKeyOfAttempt,
   type Decision,
-  type DoubtReason,
   type Event,
-  type Evidence,
   eventOf,
   type Item,
-  isAsked,
   keyOf,
   type Notice,
   type Outcome,
@@ -23,15 +18,7 @@ import {
   type Run,
   type Subject,
 } from './records.ts'
-import {
-  checkDecider,
-  earlierVote,
-  isVote,
-  neededFor,
-  voteRow,
-  votersFor,
-  withVote,
-} from './vote.ts'
+import { earlierVote, isVote, neededFor, voteRow, votersFor, withVote } from './vote.ts'
 
 export interface DecideRequest {
   readonly outcome: Outcome
@@ -52,16 +39,6 @@ export interface DecideRequest {
   readonly madeSure?: boolean
 }
 
-export interface DecideView {
-  readonly run: Run
-  readonly records: readonly CallRecord[]
-  readonly attempts: readonly (Attempt & { readonly verifies?: boolean })[]
-  readonly evidence: readonly (Evidence & { readonly verifies?: boolean })[]
-  readonly items: readonly Item[]
-  readonly decisions: readonly Decision[]
-  readonly deaths: ReadonlyMap<string, number>
-}
-
 export interface DecideChanges {
   items: Item[]
   decisions: Decision[]
@@ -73,31 +50,6 @@ export interface DecideChanges {
     waitingFor?: null
     errorJson?: string
   }
-}
-
-const doubtOutcomes: Record<DoubtReason, readonly Outcome[]> = {
-  unknown: ['happened', 'did_not_happen', 'fail', 'abandon'],
-  tampered: ['happened', 'fail', 'abandon'],
-  drift: ['use_record', 'send', 'retire_record', 'fail', 'abandon'],
-  unresolved: ['happened', 'send', 'fail', 'abandon'],
-  key_conflict: ['happened', 'fail', 'abandon'],
-  checkpoint: ['pin', 'abandon'],
-  failed: ['send', 'happened', 'fail'],
-  poison: ['resume', 'abandon'],
-}
-
-/** The outcomes that an item can be decided with. */
-export function outcomesOf(item: Item): readonly Outcome[] {
-  if (item.kind === 'question') return ['respond', 'fail', 'abandon']
-  if (item.kind === 'approval') {
-    const held = !isAsked(item.body.subject?.tool ?? '')
-    // Where several have to agree, it is to one and the same thing.
-    const edits: readonly Outcome[] = neededFor(item.body.approval, 'approve') > 1 ? [] : ['edit']
-    const ends: readonly Outcome[] = held ? ['abandon'] : ['respond', 'abandon']
-    return ['approve', ...edits, 'reject', ...ends]
-  }
-  if (item.reason === 'drift' && item.body.subject === null) return ['retire_record', 'abandon']
-  return item.reason ? doubtOutcomes[item.reason] : []
 }
 
 export function decide(
@@ -119,9 +71,9 @@ export function decide(
     now.decisions.find((old) => old.itemId === itemId && isSame(old, decision)) ??
     earlierVote(item, now.decisions, decision)
   if (same) return { changes: null, decision: same }
-  checkOpen(item, request, made.at)
-  checkDecider(now.run, item, request)
-  checkUnsettled(now, item)
+  const fault = mayDecide(now, item, request, made.at)
+  if (fault) throw fault
+  checkVersion(item, request)
   checkAttempts(now, item, request, made.at)
   if (isVote(item, now.decisions, decision)) return voted(now, item, decision)
   return { changes: changesOf(now, item, decision), decision }
@@ -238,46 +190,13 @@ function isSame(old: Decision, next: Decision): boolean {
   return words(old) === words(next)
 }
 
-function checkOpen(item: Item, request: DecideRequest, at: number): void {
-  const { expire } = item.body.approval ?? {}
-  if (item.state === 'open' && expire && expire.at <= at) {
-    const when = new Date(expire.at).toISOString()
-    throw error(
-      'ITEM_CLOSED',
-      `item ${item.itemId} has expired (${when}); nothing is left to decide`,
-    )
-  }
-  if (item.state !== 'open') {
-    const how = item.state === 'decided' ? 'was decided' : `was closed: ${item.closedBy}`
-    throw error('ITEM_CLOSED', `item ${item.itemId} ${how}; nothing is left to decide`)
-  }
-  if (request.version !== item.version) {
-    throw error(
-      'ITEM_CHANGED',
-      `item ${item.itemId} is at version ${item.version}, and you looked at ${request.version}: ` +
-        'look again, then decide',
-    )
-  }
-}
-
-/**
- * Late evidence may have settled the call before its item was closed: the node has seen that
- * answer.
- */
-function checkUnsettled(now: DecideView, item: Item): void {
-  const { subject } = item.body
-  if (item.reason !== 'unknown' || subject === null) return
-  const key = keyOf(subject)
-  const landed = now.evidence.some(
-    (row) =>
-      row.outcome === 'landed' && row.verifies !== false && callKeyOfAttempt(row.attemptId) === key,
+function checkVersion(item: Item, request: DecideRequest): void {
+  if (request.version === item.version) return
+  throw error(
+    'ITEM_CHANGED',
+    `item ${item.itemId} is at version ${item.version}, and you looked at ${request.version}: ` +
+      'look again, then decide',
   )
-  if (landed) {
-    throw error('ITEM_CLOSED', `late evidence says that the call of item ${item.itemId} landed`)
-  }
-  const record = now.records.find((row) => keyOf(row) === key)
-  if (record?.status !== 'committed' && record?.status !== 'failed') return
-  throw error('ITEM_CLOSED', `the call of item ${item.itemId} is ${record.status} by now`)
 }
 
 function checkOutcome(item: Item, request: DecideRequest): void {
@@ -289,59 +208,27 @@ function checkOutcome(item: Item, request: DecideRequest): void {
         `choose ${allowed.join(', ')}`,
     )
   }
-  const needs = needsResult[request.outcome]
-  if (needs && request.result === undefined) {
-    throw error('DECISION_INVALID', `${request.outcome} needs \`result\`: ${needs}`)
+  const needs = needsResult(request.outcome)
+  if (needs === 'required' && request.result === undefined) {
+    const what = request.outcome === 'edit' ? 'what is to be sent instead' : 'the answer'
+    throw error('DECISION_INVALID', `${request.outcome} needs \`result\`: ${what}`)
   }
-  if (takesNone.includes(request.outcome) && request.result !== undefined) {
+  if (needs === 'none' && request.result !== undefined) {
     throw error('DECISION_INVALID', `\`result\` has no meaning for ${request.outcome}`)
   }
 }
 
-const needsResult: Partial<Record<Outcome, string>> = {
-  respond: 'the answer',
-  edit: 'what is to be sent instead',
-}
-const takesNone: readonly Outcome[] = ['approve', 'reject', 'pin', 'resume']
-
 function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: number): void {
-  const denies = request.outcome === 'did_not_happen' || request.outcome === 'fail'
-  const sent = item.reason === 'unknown' || item.reason === 'tampered'
-  if (!denies || !sent || request.madeSure === true) return
+  if (request.madeSure === true) return
   const lookedAt = Math.min(request.lookedAt ?? at, at)
-  const until = quietUntil(now, item)
-  if (until !== null && lookedAt >= until.at) return
-  const why =
-    until === null || until.at === Number.POSITIVE_INFINITY
-      ? `attempt ${until?.attempt ?? '?'} may still be running in worker ${until?.worker ?? '?'}`
-      : `what it sent may still arrive until ${new Date(until.at).toISOString()}`
+  const lock = lockOf(now, item, request.outcome, lookedAt)
+  if (lock === null) return
   throw error(
     'DECISION_TOO_EARLY',
-    `"${request.outcome}" cannot be said yet: ${why}. Look again then, or state madeSure: true, ` +
-      'which is kept on record under your name',
-    { until: until?.at === Number.POSITIVE_INFINITY ? null : (until?.at ?? null) },
+    `"${request.outcome}" cannot be said yet: ${lock.why}. Look again then, or state ` +
+      'madeSure: true, which is kept on record under your name',
+    { until: lock.until === Number.POSITIVE_INFINITY ? null : lock.until },
   )
-}
-
-/**
- * When every earlier attempt is over and its bytes have had their time; Infinity while one runs.
- */
-export function quietUntil(
-  now: Pick<DecideView, 'attempts' | 'deaths'>,
-  item: Item,
-): { at: number; attempt: number; worker: string } | null {
-  const subject = item.body.subject
-  if (subject === null) return null
-  const key = keyOf(subject)
-  const ends = now.attempts
-    .filter((row) => callKeyOfAttempt(row.attemptId) === key)
-    .map((row) => {
-      const death = row.outlives ? undefined : now.deaths.get(row.workerId)
-      const reported = row.verifies === false ? null : row.endedAt
-      const ended = reported ?? death ?? Number.POSITIVE_INFINITY
-      return { at: ended + row.quietMs, attempt: row.attempt, worker: row.workerId }
-    })
-  return ends.sort((a, b) => b.at - a.at)[0] ?? { at: 0, attempt: 0, worker: '' }
 }
 
 function changesOf(

@@ -53,6 +53,8 @@ export interface ItemBody {
   /** Null when the node ended and left records behind. */
   readonly subject: Subject | null
   readonly node: string
+  /** The name of the run's graph; not there in items of before it was kept. */
+  readonly graph?: string
   /** The ids that a foreign runtime gave to the visit; null for a graph's. */
   readonly scope: { readonly nodeId: string; readonly checkpointId: string } | null
   readonly input: unknown

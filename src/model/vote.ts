@@ -16,18 +16,18 @@ function isMeant(decider: string, { by, claims = [] }: Decider): boolean {
   return isClaim(decider) ? claims.includes(decider) : decider === by
 }
 
-export function checkDecider(run: Run, item: Item, who: Decider): void {
+/** Why this person may not decide the item; null if they may. */
+export function deciderFault(run: Run, item: Item, who: Decider): CounterfoilError | null {
   const { deciders = null, notStarter = false } = item.body.approval ?? {}
   if (deciders !== null && !deciders.some((decider) => isMeant(decider, who))) {
-    throw forbidden(
+    return forbidden(
       item,
       `${who.by} may not decide item ${item.itemId}: it is for ${deciders.join(', ')}`,
     )
   }
-  if (notStarter && run.startedBy !== null && same(run.startedBy, who.by)) {
-    const why = `${who.by} has started run ${run.runId}, and somebody else has to decide item`
-    throw forbidden(item, `${why} ${item.itemId}`)
-  }
+  if (!notStarter || run.startedBy === null || !same(run.startedBy, who.by)) return null
+  const why = `${who.by} has started run ${run.runId}, and somebody else has to decide item`
+  return forbidden(item, `${why} ${item.itemId}`)
 }
 
 /** What one more yes or no does: it ends the item, or is one of several that are needed. */

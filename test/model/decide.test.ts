@@ -1,7 +1,9 @@
 // What a person may decide (E2, DESIGN §3 "Decisions"), over hand-made views of a run. The tests of
 // I5 put the clock where the rule turns over: one millisecond before, and on the moment.
 import { describe, expect, test } from 'vitest'
-import { type DecideRequest, type DecideView, decide, outcomesOf } from '../../src/model/decide.ts'
+import { type DecideRequest, decide } from '../../src/model/decide.ts'
+import type { DecideView } from '../../src/model/decisions/may-decide.ts'
+import { needsResult, outcomesOf } from '../../src/model/decisions/outcomes.ts'
 import type { CounterfoilError } from '../../src/model/errors.ts'
 import type {
   Attempt,
@@ -85,7 +87,8 @@ describe('which outcomes an item has', () => {
     (_, one, allowed) => {
       for (const outcome of outcomes.filter((each) => allowed.includes(each))) {
         const which = outcome === 'use_record' || outcome === 'retire_record' ? named : {}
-        const { changes, decision } = decided(ask(outcome, { ...details, ...which }), {
+        const result = needsResult(outcome) === 'none' ? {} : details
+        const { changes, decision } = decided(ask(outcome, { ...result, ...which }), {
           items: [one],
         })
         expect(decision).toMatchObject({ outcome, by: 'ana', version: 1, reason: one.reason })

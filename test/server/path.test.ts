@@ -30,7 +30,7 @@ test('M1, M2 from the printed URL to a finished run', async () => {
   const item = await until(async () => (await get('/v1/inbox')).json.items[0])
   expect(item).toMatchObject({ kind: 'approval', queue: 'sales', run_id: 'r-1' })
   const view = await get(`/v1/inbox/${item.item_id}`)
-  expect(view.json.consequences).toHaveProperty('approve')
+  expect(view.json.choices[0]).toMatchObject({ outcome: 'approve', label: 'Approve', locked: null })
   expect(view.json.run).toMatchObject({ run_id: 'r-1', started_by: 'admin' })
   const said = { outcome: 'approve', reason: 'fine', version: item.version }
   const decided = await post(`/v1/inbox/${item.item_id}/decision`, said)

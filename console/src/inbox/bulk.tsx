@@ -4,37 +4,25 @@ import { api, type Problem } from '../api.ts'
 import { asProblem } from '../resource.ts'
 import { say } from '../say.tsx'
 import { Failure } from '../ui/parts.tsx'
-import type { ItemRow, Outcome } from '../wire.ts'
+import type { ItemRow } from '../wire.ts'
 import { plural } from '../words.ts'
 import { chosen } from './chosen.ts'
-import { labels } from './outcomes.ts'
-
-/** What can be said of many without looking into each: nothing that needs a result. */
-function outcomesFor({ kind, reason }: ItemRow): readonly Outcome[] {
-  if (kind === 'approval') return ['approve', 'reject']
-  if (kind === 'question') return ['fail', 'abandon']
-  return reason === 'unknown' ? ['did_not_happen', 'fail', 'abandon'] : ['abandon']
-}
-
-function likeness(item: ItemRow): string {
-  const { kind, reason, queue, title, quorum, call } = item
-  return JSON.stringify([kind, reason, queue, title, quorum, call?.tool_name ?? null])
-}
 
 export function Bulk({ items }: { items: readonly ItemRow[] }) {
   const picked = items.filter((item) => chosen.value.has(item.item_id))
   const [first] = picked
   if (first === undefined) return null
-  const alike = picked.every((item) => likeness(item) === likeness(first))
+  const alike = picked.every((item) => item.alike === first.alike)
   return (
     <section class="bulk" aria-label="Decide the chosen items">
       <p class="strong">{`${plural(picked.length, 'item')} chosen`}</p>
+      {alike ? <Titles items={picked} /> : null}
       {alike ? (
-        <BulkForm items={picked} outcomes={outcomesFor(first)} />
+        <BulkForm items={picked} choices={first.many} />
       ) : (
         <p>
-          They are not alike (kind, queue, title or tool), so one decision cannot be about all of
-          them.
+          They are not alike (kind, queue, graph, node or tool), so one decision cannot be about all
+          of them.
         </p>
       )}
       <button
@@ -50,6 +38,19 @@ export function Bulk({ items }: { items: readonly ItemRow[] }) {
   )
 }
 
+/** Alike items may have words of their own: what the one decision is about is read first. */
+function Titles({ items }: { items: readonly ItemRow[] }) {
+  const titles = [...new Set(items.map(({ title }) => title))]
+  if (titles.length < 2) return null
+  return (
+    <ul class="plain">
+      {titles.map((title) => (
+        <li key={title}>{title}</li>
+      ))}
+    </ul>
+  )
+}
+
 interface Answer {
   readonly items: readonly {
     readonly item_id: string
@@ -57,10 +58,10 @@ interface Answer {
   }[]
 }
 
-function BulkForm(props: { items: readonly ItemRow[]; outcomes: readonly Outcome[] }) {
+function BulkForm(props: { items: readonly ItemRow[]; choices: ItemRow['many'] }) {
   const [reason, setReason] = useState('')
   const [problem, setProblem] = useState<Problem | null>(null)
-  const decide = async (outcome: Outcome) => {
+  const decide = async ({ outcome, label }: ItemRow['many'][number]) => {
     setProblem(null)
     const items = props.items.map(({ item_id, version }) => ({ item_id, version }))
     try {
@@ -72,7 +73,7 @@ function BulkForm(props: { items: readonly ItemRow[]; outcomes: readonly Outcome
       const done = items.length - refused.length
       const why = refused[0]?.error?.message
       const rest = why === undefined ? '' : `; ${refused.length} not: ${why}`
-      say(`${plural(done, 'item')} decided: ${labels[outcome]}${rest}`)
+      say(`${plural(done, 'item')} decided: ${label}${rest}`)
     } catch (error) {
       setProblem(asProblem(error))
     }
@@ -89,14 +90,14 @@ function BulkForm(props: { items: readonly ItemRow[]; outcomes: readonly Outcome
       </label>
       {problem === null ? null : <Failure problem={problem} />}
       <p class="buttons">
-        {props.outcomes.map((outcome) => (
+        {props.choices.map((choice) => (
           <button
-            key={outcome}
+            key={choice.outcome}
             type="button"
             disabled={reason.trim() === ''}
-            onClick={() => decide(outcome)}
+            onClick={() => decide(choice)}
           >
-            {`${labels[outcome]} (all ${props.items.length})`}
+            {`${choice.label} (all ${props.items.length})`}
           </button>
         ))}
       </p>

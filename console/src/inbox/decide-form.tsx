@@ -8,15 +8,14 @@ import { faults, isForm, type Schema } from '../schema.ts'
 import { JsonField } from '../ui/json-field.tsx'
 import { Failure } from '../ui/parts.tsx'
 import { SchemaForm } from '../ui/schema-form.tsx'
-import type { ItemPageData, Outcome } from '../wire.ts'
+import type { Choice, ItemPageData, Outcome } from '../wire.ts'
 import { clockTime, parseMs } from '../words.ts'
 import { recordName } from './drift.tsx'
 import { lockOf } from './lock.ts'
-import { grave, labelOf } from './outcomes.ts'
 
 interface Props {
   readonly item: ItemPageData
-  readonly outcome: Outcome
+  readonly choice: Choice
   readonly reload: () => void
 }
 
@@ -31,7 +30,8 @@ interface Said {
   readonly sure: string | null
 }
 
-export function DecideForm({ item, outcome, reload }: Props) {
+export function DecideForm({ item, choice, reload }: Props) {
+  const { outcome, label } = choice
   const [said, setSaid] = useState<Said>(() => firstSaid(item, outcome))
   const [problem, setProblem] = useState<Problem | null>(null)
   const [busy, setBusy] = useState(false)
@@ -41,8 +41,8 @@ export function DecideForm({ item, outcome, reload }: Props) {
     setBusy(true)
     setProblem(null)
     try {
-      await send(item, outcome, said, key)
-      say(`On record: ${labelOf(item, outcome)}`)
+      await send(item, choice, said, key)
+      say(`On record: ${label}`)
     } catch (error) {
       const found = asProblem(error)
       setProblem(found)
@@ -60,16 +60,16 @@ export function DecideForm({ item, outcome, reload }: Props) {
         submit()
       }}
     >
-      <Parts item={item} outcome={outcome} said={said} change={change} />
-      <Words outcome={outcome} said={said} change={change} />
-      <Sure item={item} outcome={outcome} said={said} change={change} />
+      <Parts item={item} choice={choice} said={said} change={change} />
+      <Words choice={choice} said={said} change={change} />
+      <Sure item={item} choice={choice} said={said} change={change} />
       {problem === null ? null : <Failure problem={problem} />}
       <button
         type="submit"
-        class={grave.includes(outcome) ? 'primary grave' : 'primary'}
-        disabled={busy || !isComplete(item, outcome, said)}
+        class={choice.grave ? 'primary grave' : 'primary'}
+        disabled={busy || !isComplete(item, choice, said)}
       >
-        {busy ? 'Writing it down…' : labelOf(item, outcome)}
+        {busy ? 'Writing it down…' : label}
       </button>
     </form>
   )
@@ -87,23 +87,36 @@ function editable(item: ItemPageData): unknown {
   return tool === '' || tool.startsWith('counterfoil.') ? item.data : item.call.input
 }
 
+type Unmatched = ItemPageData['unmatched'][number]
+
+/** The records that the outcome may name, as the item shows them. */
+function recordsOf(item: ItemPageData, { records }: Choice): Unmatched[] {
+  const names = new Set(records.map((one) => one && keyOf(one)))
+  return item.unmatched.filter((one) => names.has(keyOf(one)))
+}
+
+function keyOf(one: Pick<Unmatched, 'tool_name' | 'input_hash' | 'occurrence'>): string {
+  return `${one.tool_name}/${one.input_hash}/${one.occurrence}`
+}
+
 /** use_record of a record without a receipt states that it happened, and with what result. */
-function takesResult(item: ItemPageData, outcome: Outcome, said: Said): boolean {
-  if (outcome === 'happened' || outcome === 'respond') return true
-  return outcome === 'use_record' && item.unmatched[said.record]?.status !== 'committed'
+function takesResult(item: ItemPageData, choice: Choice, said: Said): boolean {
+  const { outcome, result } = choice
+  if (outcome === 'edit') return false
+  if (result !== 'if_pending') return result !== 'none'
+  return recordsOf(item, choice)[said.record]?.status !== 'committed'
 }
 
 /** A yes needs no more words. */
-const unsaid: Readonly<Partial<Record<Outcome, string>>> = {
-  approve: 'approved in the console',
-  respond: 'answered in the console',
+function unsaidReason({ reason, outcome }: Choice): string | null {
+  if (reason === 'required') return null
+  return outcome === 'approve' ? 'approved in the console' : 'answered in the console'
 }
 
-const takesRecord: readonly Outcome[] = ['use_record', 'retire_record']
-
-function isComplete(item: ItemPageData, outcome: Outcome, said: Said): boolean {
-  if (said.reason.trim() === '' && unsaid[outcome] === undefined) return false
-  const statement = needsSure(item, outcome)
+function isComplete(item: ItemPageData, choice: Choice, said: Said): boolean {
+  const { outcome } = choice
+  if (said.reason.trim() === '' && choice.reason === 'required') return false
+  const statement = needsSure(item, choice)
   if (statement !== null && said.sure !== statement) return false
   if (outcome === 'pin') return said.visit !== null
   if (outcome === 'edit') {
@@ -113,11 +126,12 @@ function isComplete(item: ItemPageData, outcome: Outcome, said: Said): boolean {
   if (outcome === 'happened' && isForm(item.result_schema)) {
     return faults(item.result_schema, said.result).length === 0
   }
-  return !takesResult(item, outcome, said) || said.result !== undefined
+  return !takesResult(item, choice, said) || said.result !== undefined
 }
 
-function needsSure(item: ItemPageData, outcome: Outcome): string | null {
-  if (lockOf(item, outcome) !== null) {
+function needsSure(item: ItemPageData, choice: Choice): string | null {
+  const { outcome } = choice
+  if (lockOf(choice) !== null) {
     return (
       'I made sure that every attempt is over and nothing can still arrive. This is kept on ' +
       'record under my name.'
@@ -128,21 +142,22 @@ function needsSure(item: ItemPageData, outcome: Outcome): string | null {
   return `I looked at the upstream after ${clockTime(parseMs(from))}, and it is not there.`
 }
 
-async function send(item: ItemPageData, outcome: Outcome, said: Said, key: string): Promise<void> {
+async function send(item: ItemPageData, choice: Choice, said: Said, key: string): Promise<void> {
+  const { outcome } = choice
   const { evidence, result } = said
-  const reason = said.reason.trim() === '' ? (unsaid[outcome] ?? '') : said.reason
+  const reason = said.reason.trim() === '' ? (unsaidReason(choice) ?? '') : said.reason
   if (outcome === 'pin') {
     const path = `/v1/runs/${encodeURIComponent(item.run_id)}/pin`
     await api(path, { method: 'POST', key, body: { visit: said.visit, reason } })
     return
   }
-  const record = takesRecord.includes(outcome) ? item.unmatched[said.record] : undefined
+  const record = recordsOf(item, choice)[said.record]
   const named = record && {
     tool_name: record.tool_name,
     input_hash: record.input_hash,
     occurrence: record.occurrence,
   }
-  const made = lockOf(item, outcome) !== null && said.sure !== null
+  const made = lockOf(choice) !== null && said.sure !== null
   const body = {
     ...{ outcome, reason, version: item.version },
     ...(result === undefined ? {} : { result }),
@@ -156,17 +171,20 @@ async function send(item: ItemPageData, outcome: Outcome, said: Said, key: strin
 
 interface PartProps {
   readonly item: ItemPageData
-  readonly outcome: Outcome
+  readonly choice: Choice
   readonly said: Said
   readonly change: (next: Partial<Said>) => void
 }
 
-function Parts({ item, outcome, said, change }: PartProps) {
+function Parts({ item, choice, said, change }: PartProps) {
+  const { outcome } = choice
   return (
     <>
-      {takesRecord.includes(outcome) ? <Record item={item} said={said} change={change} /> : null}
-      {takesResult(item, outcome, said) ? (
-        <Result item={item} outcome={outcome} said={said} change={change} />
+      {choice.records.length > 0 ? (
+        <Record item={item} choice={choice} said={said} change={change} />
+      ) : null}
+      {takesResult(item, choice, said) ? (
+        <Result item={item} choice={choice} said={said} change={change} />
       ) : null}
       {outcome === 'edit' ? (
         <SchemaForm
@@ -199,7 +217,7 @@ function Parts({ item, outcome, said, change }: PartProps) {
 }
 
 /** Fields where the tool says what its result looks like; JSON where it does not. */
-function Result({ item, outcome, said, change }: PartProps) {
+function Result({ item, choice: { outcome }, said, change }: PartProps) {
   const { result_schema: schema } = item
   const onValue = (result: unknown) => change({ result })
   if (outcome === 'happened' && isForm(schema)) {
@@ -209,7 +227,7 @@ function Result({ item, outcome, said, change }: PartProps) {
   return <JsonField label={label} value={said.result} onValue={onValue} />
 }
 
-function Record({ item, said, change }: Omit<PartProps, 'outcome'>) {
+function Record({ item, choice, said, change }: PartProps) {
   return (
     <label class="field">
       <span>Which record</span>
@@ -217,7 +235,7 @@ function Record({ item, said, change }: Omit<PartProps, 'outcome'>) {
         value={said.record}
         onChange={(event) => change({ record: Number(event.currentTarget.value) })}
       >
-        {item.unmatched.map((record, index) => (
+        {recordsOf(item, choice).map((record, index) => (
           <option key={recordName(record)} value={index}>
             {`${recordName(record)} (${record.status})`}
           </option>
@@ -227,9 +245,10 @@ function Record({ item, said, change }: Omit<PartProps, 'outcome'>) {
   )
 }
 
-function Words({ outcome, said, change }: Omit<PartProps, 'item'>) {
+function Words({ choice, said, change }: Omit<PartProps, 'item'>) {
+  const { outcome } = choice
   const proves = ['happened', 'did_not_happen', 'use_record', 'send', 'fail'].includes(outcome)
-  const may = unsaid[outcome] !== undefined
+  const may = choice.reason === 'optional'
   return (
     <>
       <label class="field">
@@ -256,8 +275,8 @@ function Words({ outcome, said, change }: Omit<PartProps, 'item'>) {
   )
 }
 
-function Sure({ item, outcome, said, change }: PartProps) {
-  const text = needsSure(item, outcome)
+function Sure({ item, choice, said, change }: PartProps) {
+  const text = needsSure(item, choice)
   if (text === null) return null
   return (
     <label class="check">

@@ -1,11 +1,10 @@
 // The decisions about an item, each with what follows from it. What cannot be said yet says why.
 import { useState } from 'preact/hooks'
-import { mayWrite, session } from '../api.ts'
+import { mayWrite } from '../api.ts'
 import { Badge, Section } from '../ui/parts.tsx'
-import type { ItemPageData, Outcome } from '../wire.ts'
+import type { Choice, ItemPageData, Outcome } from '../wire.ts'
 import { DecideForm } from './decide-form.tsx'
 import { lockOf } from './lock.ts'
-import { consequenceOf, labelOf } from './outcomes.ts'
 
 interface Props {
   readonly item: ItemPageData
@@ -26,21 +25,12 @@ function barOf(item: ItemPageData): string | null {
   if (item.state === 'decided') return 'It is decided. Nothing is left to say.'
   if (item.state === 'closed') return `It was closed without a decision: ${item.closed_by ?? ''}`
   if (!mayWrite()) return 'Your role is viewer: you can look, and an operator decides.'
-  const { deciders, approval } = item
-  if (approval?.not_starter && item.run.started_by === session.value?.name) {
-    return 'You have started the run, so somebody else has to decide this.'
-  }
-  if (deciders === null || deciders.some(isMe)) return null
-  return `It is for ${deciders.join(', ')}; you are ${session.value?.name ?? ''}.`
-}
-
-function isMe(decider: string): boolean {
-  const who = session.value
-  return decider === who?.name || (who?.claims ?? []).includes(decider)
+  return item.barred
 }
 
 function Choices({ item, reload }: Props) {
   const [outcome, setOutcome] = useState<Outcome | null>(null)
+  const chosen = item.choices.find((one) => one.outcome === outcome)
   // The version that was looked at: what changes under the reader must not be decided unread.
   const [version, setVersion] = useState(item.version)
   if (version !== item.version) {
@@ -60,26 +50,26 @@ function Choices({ item, reload }: Props) {
     <>
       <fieldset class="choices">
         <legend class="hidden">What is your decision?</legend>
-        {item.outcomes.map((one) => (
-          <Choice key={one} item={item} outcome={one} chosen={outcome} choose={setOutcome} />
+        {item.choices.map((one) => (
+          <Option key={one.outcome} choice={one} chosen={outcome} choose={setOutcome} />
         ))}
       </fieldset>
-      {outcome === null ? null : (
-        <DecideForm key={outcome} item={item} outcome={outcome} reload={reload} />
+      {chosen === undefined ? null : (
+        <DecideForm key={outcome} item={item} choice={chosen} reload={reload} />
       )}
     </>
   )
 }
 
-interface ChoiceProps {
-  readonly item: ItemPageData
-  readonly outcome: Outcome
+interface OptionProps {
+  readonly choice: Choice
   readonly chosen: Outcome | null
   readonly choose: (outcome: Outcome) => void
 }
 
-function Choice({ item, outcome, chosen, choose }: ChoiceProps) {
-  const lock = lockOf(item, outcome)
+function Option({ choice, chosen, choose }: OptionProps) {
+  const { outcome, label, consequence } = choice
+  const lock = lockOf(choice)
   return (
     <label class={chosen === outcome ? 'choice chosen' : 'choice'}>
       <input
@@ -90,9 +80,9 @@ function Choice({ item, outcome, chosen, choose }: ChoiceProps) {
         onChange={() => choose(outcome)}
       />
       <span>
-        <span class="strong">{labelOf(item, outcome)}</span>{' '}
+        <span class="strong">{label}</span>{' '}
         {lock === null ? null : <Badge word="locked" tone="wait" />}
-        <span class="under">{consequenceOf(item, outcome)}</span>
+        <span class="under">{consequence}</span>
         {lock === null ? null : <span class="under lock">{lock}</span>}
       </span>
     </label>

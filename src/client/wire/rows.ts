@@ -1,6 +1,7 @@
 // The rows as they travel, by --json and by the API: snake_case like the database, times in ISO
 // with their zone, and the JSON that users gave as it is.
 import { slaOf, slaPassedAt } from '../../model/deadline.ts'
+import { type Choice, recordsFor } from '../../model/decisions/outcomes.ts'
 import type {
   ApprovalBody,
   Attempt,
@@ -156,11 +157,25 @@ export function itemViewJson({ item, workers, replayClass, unusable }: ItemLook)
     damage: damage && { why: damage.why, visit: damage.visit, good_visits: damage.good },
     unusable_answer: unusable,
     outcomes: item.outcomes,
+    choices: item.choices.map((choice) => choiceJson(item, choice)),
+    barred: item.barred,
     did_not_happen:
       item.reason === 'unknown'
         ? { from: iso(quietUntil), may_still_run: quietUntil === Number.POSITIVE_INFINITY }
         : null,
   }
+}
+
+/** An outcome as every screen offers it; `result: if_pending` depends on the record. */
+function choiceJson(item: Item, choice: Choice) {
+  const { outcome, label, consequence, result, reasonOptional, grave, locked } = choice
+  return {
+    ...{ outcome, label, consequence, result, grave },
+    reason: reasonOptional ? 'optional' : 'required',
+    records: recordsFor(item, outcome).map(subjectJson),
+    // Without a time an attempt may still be running: nobody can say until when.
+    locked: locked && { until: iso(locked.until), why: locked.why },
+  } as const
 }
 
 export function voteJson({ by, says, why, at }: Vote) {

@@ -1,13 +1,13 @@
 // What waits for people, and their decisions.
 import { z } from 'zod'
-import { Inbox } from '../../client/inbox.ts'
+import { graphOf, Inbox } from '../../client/inbox.ts'
 import { lookAt } from '../../client/item.ts'
 import { iso } from '../../client/wire/iso.ts'
 import { decisionJson, eventJson, itemJson, itemViewJson, runJson } from '../../client/wire/rows.ts'
+import { choicesForMany, likenessOf } from '../../model/decisions/alike.ts'
 import type { Graph } from '../../model/graph.ts'
 import type { Item } from '../../model/records.ts'
 import { jsonSchemaOf } from '../../model/schema.ts'
-import { consequencesOf, lockOf } from '../consequences.ts'
 import { type Call, route } from '../route.ts'
 import * as shapes from '../shapes.ts'
 
@@ -48,14 +48,23 @@ const list = route({
       ...(overdue === undefined ? {} : { overdue }),
     })
     const now = clock.now()
-    return { json: { items: items.map((item) => listed(item, now)), next } }
+    const rows = items.map(async (item) => ({
+      ...listed(item, now),
+      // One decision can be about all that have the same.
+      alike: likenessOf(await graphOf(store, item), item),
+      many: choicesForMany(item),
+    }))
+    return { json: { items: await Promise.all(rows), next } }
   },
 })
 
 export async function shownItem(call: Call<{ item: string }>) {
-  const { client, params: at } = call
+  const { client, params: at, who } = call
   const { store, clock, namespace } = client
-  const look = await lookAt({ store, inbox: new Inbox(client) }, at.item)
+  const look = await lookAt({ store, inbox: new Inbox(client) }, at.item, {
+    by: who.name,
+    claims: who.claims,
+  })
   const { item } = look
   const run = await store.getRun({ namespace, runId: item.runId })
   const events = await store.listEvents(item, { countMax: eventsShown })
@@ -66,8 +75,6 @@ export async function shownItem(call: Call<{ item: string }>) {
     run: run && { ...runJson(run), started_by: run.startedBy },
     events: events.items.map((row) => ({ id: row.id, ...eventJson(row) })),
     quiet_until: item.quietUntil === null ? null : iso(item.quietUntil),
-    locked_reason: lockOf(item, now),
-    consequences: consequencesOf(item),
     result_schema: run && resultSchema(client.graphs.get(`${run.graph}@${run.version}`), item),
   }
 }

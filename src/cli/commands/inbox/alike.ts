@@ -8,8 +8,8 @@ import { clean } from '../../text.ts'
 import { oneOf, usageError, wholeNumber } from '../../usage.ts'
 
 const help = `
-Only items that are alike can be decided at once: of one kind, queue, title,
-tool and schema. Each is decided by itself; one that has changed since you
+Only items that are alike can be decided at once: of one kind, queue, graph,
+node, tool and schema. Each is decided by itself; one that has changed since you
 looked is told, and does not stop the others. Name each with the version that
 you looked at.
 

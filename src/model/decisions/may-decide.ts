@@ -1,0 +1,117 @@
+// Whether an item can be decided now, by this person, with this outcome: asked by `decide` before
+// it writes anything, and by every screen before it offers anything. I5 is enforced here: nobody
+// may say "it did not happen" of an attempt that may still land.
+import { CounterfoilError } from '../errors.ts'
+import {
+  type Attempt,
+  type CallRecord,
+  callKeyOfAttempt,
+  type Decision,
+  type Evidence,
+  type Item,
+  keyOf,
+  type Outcome,
+  type Run,
+} from '../records.ts'
+import { type Decider, deciderFault } from '../vote.ts'
+import { type Choice, choiceOf, deniesAttempts, type Lock, outcomesOf } from './outcomes.ts'
+
+export interface DecideView {
+  readonly run: Run
+  readonly records: readonly CallRecord[]
+  readonly attempts: readonly (Attempt & { readonly verifies?: boolean })[]
+  readonly evidence: readonly (Evidence & { readonly verifies?: boolean })[]
+  readonly items: readonly Item[]
+  readonly decisions: readonly Decision[]
+  readonly deaths: ReadonlyMap<string, number>
+}
+
+/** What can be decided about the item, each with what follows from it and what it waits for. */
+export function choicesOf(now: Sent | null, item: Item, at: number): Choice[] {
+  return outcomesOf(item).map((outcome) => {
+    return choiceOf(item, outcome, now && lockOf(now, item, outcome, at))
+  })
+}
+
+/** Why nobody decides it any more, or not this person (if one is named); null if they may. */
+export function mayDecide(
+  now: Pick<DecideView, 'run' | 'records' | 'evidence'>,
+  item: Item,
+  who: Decider | null,
+  at: number,
+): CounterfoilError | null {
+  const notTheirs = who && deciderFault(now.run, item, who)
+  return closedFault(item, at) ?? notTheirs ?? settledFault(now, item)
+}
+
+function closedFault(item: Item, at: number): CounterfoilError | null {
+  const { expire } = item.body.approval ?? {}
+  if (item.state === 'open' && expire && expire.at <= at) {
+    const when = new Date(expire.at).toISOString()
+    return closed(`item ${item.itemId} has expired (${when}); nothing is left to decide`)
+  }
+  if (item.state === 'open') return null
+  const how = item.state === 'decided' ? 'was decided' : `was closed: ${item.closedBy}`
+  return closed(`item ${item.itemId} ${how}; nothing is left to decide`)
+}
+
+/**
+ * Late evidence may have settled the call before its item was closed: the node has seen that
+ * answer.
+ */
+function settledFault(
+  now: Pick<DecideView, 'records' | 'evidence'>,
+  item: Item,
+): CounterfoilError | null {
+  const { subject } = item.body
+  if (item.reason !== 'unknown' || subject === null) return null
+  const key = keyOf(subject)
+  const landed = now.evidence.some(
+    (row) =>
+      row.outcome === 'landed' && row.verifies !== false && callKeyOfAttempt(row.attemptId) === key,
+  )
+  if (landed) return closed(`late evidence says that the call of item ${item.itemId} landed`)
+  const record = now.records.find((row) => keyOf(row) === key)
+  if (record?.status !== 'committed' && record?.status !== 'failed') return null
+  return closed(`the call of item ${item.itemId} is ${record.status} by now`)
+}
+
+type Sent = Pick<DecideView, 'attempts' | 'deaths'>
+
+/** Null, or why an outcome cannot be said of a look that was taken at this time. */
+export function lockOf(now: Sent, item: Item, outcome: Outcome, lookedAt: number): Lock | null {
+  if (!deniesAttempts(item, outcome)) return null
+  const quiet = quietUntil(now, item)
+  if (quiet !== null && lookedAt >= quiet.at) return null
+  const { at: until = Number.POSITIVE_INFINITY, attempt = '?', worker = '?' } = quiet ?? {}
+  const why =
+    until === Number.POSITIVE_INFINITY
+      ? `attempt ${attempt} may still be running in worker ${worker}`
+      : `what it sent may still arrive until ${new Date(until).toISOString()}`
+  return { until, why }
+}
+
+/**
+ * When every earlier attempt is over and its bytes have had their time; Infinity while one runs.
+ */
+export function quietUntil(
+  now: Sent,
+  item: Pick<Item, 'body'>,
+): { at: number; attempt: number; worker: string } | null {
+  const subject = item.body.subject
+  if (subject === null) return null
+  const key = keyOf(subject)
+  const ends = now.attempts
+    .filter((row) => callKeyOfAttempt(row.attemptId) === key)
+    .map((row) => {
+      const death = row.outlives ? undefined : now.deaths.get(row.workerId)
+      const reported = row.verifies === false ? null : row.endedAt
+      const ended = reported ?? death ?? Number.POSITIVE_INFINITY
+      return { at: ended + row.quietMs, attempt: row.attempt, worker: row.workerId }
+    })
+  return ends.sort((a, b) => b.at - a.at)[0] ?? { at: 0, attempt: 0, worker: '' }
+}
+
+function closed(message: string): CounterfoilError {
+  return new CounterfoilError('ITEM_CLOSED', message)
+}

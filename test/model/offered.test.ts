@@ -1,0 +1,178 @@
+// What every screen offers is what `decide` takes: over every kind of item and every outcome.
+import { describe, expect, test } from 'vitest'
+import type { ApprovalBody } from '../../src/model/approval.ts'
+import { type DecideRequest, decide } from '../../src/model/decide.ts'
+import { differences, likenessOf } from '../../src/model/decisions/alike.ts'
+import { choicesOf, type DecideView, mayDecide } from '../../src/model/decisions/may-decide.ts'
+import { type Choice, recordsFor } from '../../src/model/decisions/outcomes.ts'
+import type { CounterfoilError } from '../../src/model/errors.ts'
+import type { DoubtReason, Item, ItemBody, UnmatchedCall } from '../../src/model/records.ts'
+import { outcomes } from '../../src/model/records.ts'
+import { attempt, item, newRun, record } from '../../src/testing/store/fixtures.ts'
+
+const { run } = newRun('r1', { state: 'waiting_human', fence: 1 })
+const late = 10_000_000
+
+const reasons: Readonly<Record<DoubtReason, Partial<ItemBody>>> = {
+  unknown: {},
+  tampered: {},
+  drift: { unmatched: [unmatched('send', 'a'), unmatched('other', 'b')] },
+  unresolved: {},
+  key_conflict: {},
+  checkpoint: { subject: null, damage: { why: 'torn', visit: 3, good: [2, 1] } },
+  failed: {},
+  poison: { subject: null },
+}
+
+function unmatched(tool: string, inputHash: string): UnmatchedCall {
+  const place = { tool, inputHash, occurrence: 0, nth: 0 }
+  return { ...place, status: 'committed', input: {}, result: null }
+}
+
+function about(body: Partial<ItemBody>, more: Partial<Item> = {}): Item {
+  const base = item('i1', more)
+  return { ...base, body: { ...base.body, ...body } }
+}
+
+function approval(tool: string, more: Partial<ApprovalBody> = {}): Item {
+  const subject = { tool, inputHash: 'h1', occurrence: 0, nth: 0 }
+  const terms = { shownHash: 'x', deciders: null, schema: null, why: null, ...more }
+  return about({ subject, approval: terms }, { kind: 'approval', reason: null })
+}
+
+const kinds: [string, Item][] = [
+  ...Object.entries(reasons).map(([reason, body]): [string, Item] => {
+    return [reason, about(body, { reason: reason as DoubtReason })]
+  }),
+  ['drift without a record of its tool', about({ unmatched: [unmatched('other', 'b')] }, drift())],
+  ['records left behind', about({ subject: null, unmatched: [unmatched('send', 'a')] }, drift())],
+  ['damage without a good visit', damaged()],
+  ['a question', about({}, { kind: 'question', reason: null })],
+  ['an approval', approval('counterfoil.approval')],
+  ['a held call', approval('send')],
+  ['an approval of two', approval('counterfoil.approval', { quorum: 2 })],
+]
+
+function drift() {
+  return { reason: 'drift' } as const
+}
+
+function damaged(): Item {
+  return about(
+    { subject: null, damage: { why: 'torn', visit: 3, good: [] } },
+    { reason: 'checkpoint' },
+  )
+}
+
+// Its worker is alive, and nothing says that the attempt has ended.
+const running = attempt()
+const ended = attempt(1, { endedAt: 2_500, outcome: 'unknown' })
+
+function view(one: Item, attempts = [running]): DecideView {
+  const records = [record(1, { status: 'in_doubt' })]
+  return { run, records, attempts, items: [one], evidence: [], decisions: [], deaths: new Map() }
+}
+
+function say(one: Item, request: Partial<DecideRequest>, attempts = [running]): string {
+  const words = { by: 'ana', reason: 'seen', version: one.version, ...request }
+  try {
+    decide(view(one, attempts), 'i1', words as DecideRequest, { decisionId: 'd1', at: late })
+    return 'taken'
+  } catch (error) {
+    return (error as CounterfoilError).code
+  }
+}
+
+/** All that a choice says it needs. */
+function wordsFor(one: Item, { outcome, result }: Choice): Partial<DecideRequest> {
+  const [named] = recordsFor(one, outcome)
+  return {
+    ...(result === 'required' ? { result: { ok: true } } : {}),
+    ...(named ? { record: named } : {}),
+  }
+}
+
+describe.each(kinds)('E2 %s', (_, one) => {
+  const choices = choicesOf(view(one), one, late)
+
+  test('E2 what is offered is taken, with what it says it needs, and told in words', () => {
+    expect(choices.length).toBeGreaterThan(0)
+    for (const choice of choices) {
+      const words = { outcome: choice.outcome, ...wordsFor(one, choice) }
+      const expected = choice.locked ? 'DECISION_TOO_EARLY' : 'taken'
+      expect([choice.outcome, say(one, words)]).toEqual([choice.outcome, expected])
+      if (choice.locked) expect(say(one, { ...words, madeSure: true })).toBe('taken')
+      expect(choice.label).not.toBe('')
+      expect(choice.consequence).toMatch(/[.]$/)
+    }
+  })
+
+  test('E2 what is not offered is refused', () => {
+    const offered = choices.map(({ outcome }) => outcome)
+    for (const outcome of outcomes.filter((each) => !offered.includes(each))) {
+      const words = { outcome, result: 1, record: unmatched('send', 'a') }
+      expect([outcome, say(one, words)]).toEqual([outcome, 'DECISION_INVALID'])
+    }
+  })
+
+  test('E2 what says that it needs a result is refused without; what takes none, with one', () => {
+    for (const choice of choices) {
+      const { result: _none, ...words } = wordsFor(one, choice)
+      const said = { outcome: choice.outcome, ...words, madeSure: true }
+      if (choice.result === 'required') expect(say(one, said)).toBe('DECISION_INVALID')
+      if (choice.result === 'none') {
+        expect(say(one, { ...said, result: 1 })).toBe('DECISION_INVALID')
+      }
+    }
+  })
+})
+
+test('E2 screens offered "fail" of a tampered record unlocked, and decide refused it', () => {
+  const one = about({}, { reason: 'tampered' })
+  const lockOn = (attempts: (typeof running)[]) =>
+    choicesOf(view(one, attempts), one, late).find(({ outcome }) => outcome === 'fail')?.locked
+  expect(lockOn([running])).toMatchObject({ until: Number.POSITIVE_INFINITY })
+  expect(lockOn([ended])).toBeNull()
+  expect(say(one, { outcome: 'fail' }, [ended])).toBe('taken')
+})
+
+test('E2 a drift offers only records of the same tool as its answer, and any to retire', () => {
+  const one = about(reasons.drift, { reason: 'drift' })
+  expect(recordsFor(one, 'use_record').map((call) => call.tool)).toEqual(['send'])
+  expect(recordsFor(one, 'retire_record').map((call) => call.tool)).toEqual(['send', 'other'])
+})
+
+test('E1 who may decide is told before they try, in the words of the refusal', () => {
+  const one = approval('counterfoil.approval', { deciders: ['bo'], notStarter: true })
+  expect(mayDecide(view(one), one, { by: 'ana' }, late)?.code).toBe('DECISION_FORBIDDEN')
+  expect(mayDecide(view(one), one, { by: 'bo' }, late)).toBeNull()
+  expect(mayDecide(view(one), one, null, late)).toBeNull()
+  const gone = { ...one, state: 'closed', closedBy: 'expired' } as const
+  expect(mayDecide(view(gone), gone, { by: 'bo' }, late)?.code).toBe('ITEM_CLOSED')
+})
+
+describe('which items one decision can be about', () => {
+  const one = about({ node: 'pay' }, { title: 'Pay 40 to Ana' })
+  const same = (other: Item, graph = 'trip') =>
+    likenessOf('trip', one) === likenessOf(graph, other) &&
+    differences({ item: one, graph: 'trip' }, { item: other, graph }).length === 0
+
+  test('E2 a title is rendered from data: items with other words are alike', () => {
+    expect(same({ ...one, title: 'Pay 50 to Bo' })).toBe(true)
+  })
+
+  test.each([
+    ['kind', { ...one, kind: 'question' } as Item],
+    ['reason', { ...one, reason: 'tampered' } as Item],
+    ['queue', { ...one, queue: 'other' }],
+    ['node', about({ node: 'refund' }, { title: one.title })],
+    ['tool', about({ node: 'pay', subject: null }, { title: one.title })],
+  ])('E2 the same title does not make items of another %s alike', (trait, other) => {
+    expect(same(other)).toBe(false)
+    expect(differences({ item: one, graph: 'g' }, { item: other, graph: 'g' })).toContain(trait)
+  })
+
+  test('E2 nor those of another graph', () => {
+    expect(same(one, 'visa')).toBe(false)
+  })
+})

@@ -122,7 +122,7 @@ test('I12 a copy is adopted while the old worker lives: each call is sent once',
   expect(sent).toEqual(nTimes(callsMax))
 })
 
-test('I12 a scope on a deleted file: its next call is not sent, nor one of a new scope', async () => {
+test('I12 a scope on a deleted file sends nothing, nor does a new scope', async () => {
   const path = newPath()
   const sent: number[] = []
   const { opened, send, said } = site(path, sent)

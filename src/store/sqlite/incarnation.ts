@@ -52,8 +52,8 @@ export function exchangedSince(path: string, place: Place | null): string | null
   const file = gone === path ? 'file' : 'log'
   const verb = fileId(gone) === null ? 'gone' : 'another'
   return (
-    `the ${file} ${gone} is ${verb} since this process opened the store: it was deleted, moved or ` +
-    'exchanged, and nothing more is sent. Stop this process, put the right file there, run ' +
+    `the ${file} ${gone} is ${verb} since this process opened the store: it was deleted, moved ` +
+    'or exchanged, and nothing more is sent. Stop this process, put the right file there, run ' +
     '`counterfoil store adopt`, and start again'
   )
 }

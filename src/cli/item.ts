@@ -138,8 +138,10 @@ function attemptLines(cli: Cli, item: ItemView, workers: Workers): string[] {
 }
 
 function unmatchedLines(cli: Cli, item: ItemView): string[] {
+  const why =
+    item.reason === 'same_effect' ? 'may have had the same effect' : 'nothing has claimed it'
   return item.body.unmatched.flatMap((call) => [
-    ...field(cli, 'record', `${recordName(call)}, ${call.status}: nothing has claimed it`),
+    ...field(cli, 'record', `${recordName(call)}, ${call.status}: ${why}`),
     ...jsonField(cli, '  input', call.input),
     ...(call.result === null ? [] : jsonField(cli, '  result', call.result)),
   ])

@@ -116,6 +116,7 @@ function previewOf(
     unmatched: false,
     quiet: false,
     unresolved: false,
+    alike: 'none',
     probe: tool?.rules.probe ? 'unasked' : 'none',
   })
   if (decision && allows.includes(decision.outcome) && !isAsked(name)) {
@@ -170,8 +171,14 @@ function voids({ attempts }: Loaded, record: CallRecord, { outcome }: Decision):
   return outcome === 'send' && own.some((row) => row.outcome === 'landed')
 }
 
-function givesRecord({ record: given, resultJson }: Decision, record: CallRecord): boolean {
-  return given !== null && resultJson !== null && keyOf(given) === keyOf(record)
+function givesRecord(row: Decision, record: CallRecord): boolean {
+  const { record: given, resultJson, reason } = row
+  return (
+    reason !== 'same_effect' &&
+    given !== null &&
+    resultJson !== null &&
+    keyOf(given) === keyOf(record)
+  )
 }
 
 function isAsking({ items }: Loaded, record: CallRecord): boolean {
@@ -212,6 +219,7 @@ const words: Record<Verdict['do'], readonly [PreviewAction, string]> = {
   obey: ['replay', 'a person has decided it'],
   return: ['replay', 'its receipt answers'],
   throw: ['replay', 'it failed for certain, and fails again'],
+  copy: ['replay', 'the receipt of the same call answers'],
   stay_parked: ['wait', 'a person is asked already'],
   wait_for_quiet: ['park', 'no record matches'],
   wait_for_callback: ['wait', 'a person is asked already'],

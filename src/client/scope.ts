@@ -1,6 +1,7 @@
 // What a foreign runtime holds while its code is at one place.
 import type { Call, CallOptions } from '../model/context.ts'
 import { CounterfoilError } from '../model/errors.ts'
+import type { CallRecord } from '../model/records.ts'
 import { isTool, type Tool } from '../model/tool.ts'
 import { standsForProblem } from '../model/tool-checks.ts'
 
@@ -8,11 +9,24 @@ import { standsForProblem } from '../model/tool-checks.ts'
 export interface ScopeCallOptions extends CallOptions {
   /** Its own id of the call (a model's tool_call_id): it stands for the occurrence. */
   callId?: string
+  /** The id is a place of its own: the order in which the host makes its calls says nothing. */
+  placed?: PlacedCall
+}
+
+/** What the host knows of a call and the ledger cannot see. */
+export interface PlacedCall {
+  /** Other ids that the same call may be on record by: the only one that is free answers. */
+  readonly aliases?: readonly string[]
+  /** Calls on record that may have had the same effect: a person sees both, nothing is sent. */
+  readonly alike?: readonly CallRecord[]
+  /** One of them that asks for the same and has a receipt: its result answers the call. */
+  readonly answer?: CallRecord | null
 }
 
 interface Opened {
   readonly visit: {
     call(tool: Tool, input: unknown, options: ScopeCallOptions): Call<unknown>
+    seen(calls: Iterable<{ readonly tool: string; readonly callId: string }>): void
   }
   close(): Promise<void>
 }
@@ -51,9 +65,21 @@ export class Scope {
       const message = `scope.call of ${tool.name}: \`callId\` must be a string, and not empty`
       return refused(new CounterfoilError('INPUT_INVALID', message))
     }
+    if (options.placed && callId === undefined) {
+      const message = `scope.call of ${tool.name}: a call with \`placed\` needs a \`callId\``
+      return refused(new CounterfoilError('INPUT_INVALID', message))
+    }
     const wrong = standsForProblem(tool.name, options)
     if (wrong) return refused(wrong)
     return this.opened.visit.call(tool as Tool, input, options) as Call<Out>
+  }
+
+  /**
+   * The host knows how these calls with a place of their own ended, and will not make them again:
+   * their records are not taken for calls that the host has forgotten.
+   */
+  seen(calls: Iterable<{ readonly tool: string; readonly callId: string }>): void {
+    this.opened.visit.seen(calls)
   }
 
   /** Waits for the calls that were issued, and gives the hold back. Later calls are refused. */

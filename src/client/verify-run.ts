@@ -228,7 +228,9 @@ export class RunCheck {
     }
     // What is about a place in the node needs no record there; what is about a record does.
     const about = row.reason === 'unknown' || row.reason === 'tampered' ? subject : null
-    for (const named of [about, record]) {
+    // The result was copied from there: the record may be of another visit, and of another time.
+    const used = row.reason === 'same_effect' ? null : record
+    for (const named of [about, used]) {
       if (named === null || this.hasCall(place, keyOf(named))) continue
       this.find('decision', decisionId, `the record of ${keyOf(named)}, which it names, is gone`)
     }

@@ -36,7 +36,9 @@ export function errorOf(tool: string, failure: FailureData): Error {
 
 /** Failed by a person who did not know whether it had happened. */
 export function isBlindFailure(decision: Decision): boolean {
-  return decision.outcome === 'fail' && decision.kind === 'doubt' && decision.reason !== 'drift'
+  // In these the call itself was never sent.
+  const unsent = decision.reason === 'drift' || decision.reason === 'same_effect'
+  return decision.outcome === 'fail' && decision.kind === 'doubt' && !unsent
 }
 
 /**

@@ -30,6 +30,16 @@ export interface CallRisk {
   readonly live?: unknown
 }
 
+/** What the host knows of a call and the ledger cannot see. */
+export interface Placed {
+  /** Other ids that the same call may be on record by. */
+  readonly aliases?: readonly string[]
+  /** Other calls, of whatever visit, that may have had the same effect. */
+  readonly alike?: readonly CallRecord[]
+  /** One of them has the same words and a receipt that is trusted: its result is the answer. */
+  readonly answer?: CallRecord | null
+}
+
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 export class IssuedCall {
@@ -54,6 +64,8 @@ export class IssuedCall {
   passed = false
   /** The id that a foreign runtime gave to the call. */
   callId: string | null = null
+  /** What its host knows of it, if the id is a place of its own. */
+  placed: Placed | null = null
   readonly risk: CallRisk
   readonly promise: Call<unknown>
   /** The validated input, as it was when the call was admitted. */
@@ -95,6 +107,11 @@ export class IssuedCall {
     }) as Call<unknown>
     // A call nobody awaits may fail: that is the run's business, not the process's.
     this.promise.catch(() => {})
+  }
+
+  /** Calls on record that may have had its effect. */
+  get alike(): readonly CallRecord[] {
+    return this.placed?.alike ?? []
   }
 
   get subject(): Subject {

@@ -26,6 +26,7 @@ const titles: Record<DoubtReason, string> = {
   drift: 'no record matches this call',
   tampered: 'its record cannot be trusted',
   unresolved: 'the same call failed earlier and nobody knows its outcome',
+  same_effect: 'an earlier call may have had the same effect',
   key_conflict: 'its idempotency key was used with another input',
   checkpoint: 'its checkpoint is damaged',
   failed: 'it failed',
@@ -54,7 +55,7 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
     input,
     attempt: about?.attempt ?? 0,
     idempotencyKey: about?.idempotencyKey ?? null,
-    unmatched: reason === 'drift' ? unmatchedOf(visit) : [],
+    unmatched: besideOf(visit, call, reason),
     error: reason === 'unknown' ? unsafeError(visit, call, about, input) : null,
     probe: call.probed === 'none' || call.probed === 'unasked' ? null : call.probed,
   })
@@ -197,6 +198,18 @@ function samePlace(a: Subject | null, b: Subject | null): boolean {
 export function subjectOf(record: CallRecord): Subject {
   const { tool, inputHash, occurrence, nth } = record
   return { tool, inputHash, occurrence, nth }
+}
+
+/** The records that a person is to compare the call with. */
+function besideOf(visit: Visit, { alike }: IssuedCall, reason: DoubtReason): UnmatchedCall[] {
+  if (reason === 'drift') return unmatchedOf(visit)
+  if (reason !== 'same_effect') return []
+  return alike.slice(0, limits.unmatchedShownMax).map((record) => ({
+    ...subjectOf(record),
+    status: record.status,
+    input: readable(record.inputJson ?? 'null'),
+    result: record.status === 'committed' ? readable(record.resultJson ?? 'null') : null,
+  }))
 }
 
 function unmatchedOf(visit: Visit): UnmatchedCall[] {

@@ -43,6 +43,8 @@ export interface Entry {
   skipped: boolean
   /** Nobody's any more, by decision: it holds nothing up, but still answers its own call. */
   retired: boolean
+  /** Its host knows how it ended: it holds nothing up, but still answers its own call. */
+  seen: boolean
   /** Failed, and its run is tried again: its place has what was decided, the row stays as it is. */
   retried: boolean
 }
@@ -126,6 +128,7 @@ class Opener implements Opening {
       matched: false,
       skipped: false,
       retired: false,
+      seen: false,
       retried: false,
     })
   }
@@ -284,7 +287,8 @@ class Opener implements Opening {
       this.places.set(place, { decision, settled: null, useKey, send: useKey === null })
       return
     }
-    if (decision.outcome === 'use_record' && decision.record !== null) {
+    const copied = decision.reason === 'same_effect'
+    if (decision.outcome === 'use_record' && decision.record !== null && !copied) {
       const entry = this.entries.get(keyOf(decision.record))
       if (entry && decision.resultJson !== null && entry.settled === null) {
         this.ruleRecord(entry, decision)

@@ -3,18 +3,19 @@
 // Does not own: the order of deliveries (order.ts), attempts and their records (dispatch.ts).
 import { canonical, sha256 } from '../model/canonical.ts'
 import type { Call } from '../model/context.ts'
-import { CounterfoilError } from '../model/errors.ts'
 import { type Decision, type DoubtReason, isHeld } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
 import { ruledRecord, type Settled } from './answers.ts'
 import { externalIdOf } from './attempt.ts'
-import { type Ask, type CallRisk, IssuedCall, triesSpent } from './call.ts'
+import { type Ask, type CallRisk, IssuedCall, type Placed, triesSpent } from './call.ts'
 import { Dispatch } from './dispatch.ts'
 import { askItem, doubtItem, itemChanges, known, leftBehindItem, mostAlike } from './doubt.ts'
 import { openApproval } from './ending.ts'
 import type { Entry } from './entry.ts'
+import { copiedRow, copyOf, findEntry, isCopied, numberCall, placeOf } from './placed.ts'
+import { refuseLate } from './refusal.ts'
 import { askAbout, RiskGate } from './risk.ts'
 import { usedGrant } from './rows.ts'
 import { checkEdit, checkOf, occurrenceOf, rest } from './ruling.ts'
@@ -26,6 +27,8 @@ export interface IssueOptions {
   risk?: CallRisk
   /** A foreign runtime's own id of the call: it stands for the occurrence. */
   callId?: string | null
+  /** The call has a place of its own, by that id. */
+  placed?: Placed | null
   /** What the node waits for, instead of sending anything. */
   wait?: WaitSpec
 }
@@ -70,14 +73,15 @@ export class Gate {
   issue(
     tool: Tool,
     raw: unknown,
-    { ask = null, risk = {}, callId = null, wait }: IssueOptions = {},
+    { ask = null, risk = {}, callId = null, placed = null, wait }: IssueOptions = {},
   ): Call<unknown> {
     const { visit } = this
-    const place = visit.match.nextPlace(tool.name)
+    const place = placed ? placeOf(tool.name, callId) : visit.match.nextPlace(tool.name)
     const call = new IssuedCall(tool, place, visit.order.lastSeq, ask, risk)
     call.callId = callId
+    call.placed = placed
     call.wait = wait ?? null
-    if (visit.phase === 'closed') return visit.hasEnded ? this.refuse(call) : call.promise
+    if (visit.phase === 'closed') return visit.hasEnded ? refuseLate(visit, call) : call.promise
     visit.open++
     visit.order.acted()
     try {
@@ -104,16 +108,9 @@ export class Gate {
       if (first) return this.follow(call, first)
       this.once.set(`${name}/${call.inputHash}`, call)
     }
-    const { callId, inputHash } = call
-    do {
-      call.renumber(
-        callId === null
-          ? match.nextOccurrence(name, inputHash)
-          : occurrenceOf(callId, match.nextOccurrence(name, `${inputHash}/${callId}`)),
-      )
-    } while (match.isTaken(call.key, call.place))
+    numberCall(match, call)
     const own = match.entries.get(call.key)
-    call.entry = match.find(call.key, call.place, call.tool.replayClass === 'pure')
+    call.entry = findEntry(match, call)
     if (own?.retried) {
       call.retries = own.record
       if (call.entry) call.renumber(call.entry.record.occurrence)
@@ -135,7 +132,12 @@ export class Gate {
     }
     this.judge(call, false)
     visit.order.acted()
-    if (this.held.length === 0 || visit.match.hasUnclaimed()) return
+    this.unhold()
+  }
+
+  /** Nothing is left that a call without a record could be: those that waited for it go on. */
+  unhold(): void {
+    if (this.held.length === 0 || this.visit.match.hasUnclaimed()) return
     const held = this.held
     this.held = []
     for (const waiting of held) this.judge(waiting, false)
@@ -171,6 +173,7 @@ export class Gate {
       unmatched: match.hasUnclaimed(),
       quiet,
       unresolved: opening.unresolved.has(`${call.tool.name}/${call.inputHash}`),
+      alike: call.placed?.answer ? 'answers' : call.alike.length > 0 ? 'asks' : 'none',
       probe: call.probed,
     })
   }
@@ -184,6 +187,8 @@ export class Gate {
       case 'throw':
         if (call.entry?.settled) this.queue(call, call.entry.settled, true)
         return
+      case 'copy':
+        return this.copy(call)
       case 'stay_parked':
         return this.doubt(call, 'unknown')
       case 'wait_for_quiet':
@@ -219,7 +224,12 @@ export class Gate {
       return this.obeyAnswer(call, entry.settled, ruledRecord(entry, visit.clock.now()))
     if (entry?.grant) return this.obeyGrant(call, entry, entry.grant)
     const ruling = visit.match.ruling(call.place)
-    if (ruling?.settled) return this.obeyAnswer(call, ruling.settled, null)
+    if (ruling?.settled) {
+      const { settled, decision } = ruling
+      const at = visit.clock.now()
+      const row = isCopied(decision) ? copiedRow(this.dispatch.intent(call), settled, at) : null
+      return this.obeyAnswer(call, settled, row)
+    }
     const send = visit.match.takeSend(call.place)
     if (send) this.obeySend(call, send.decision)
   }
@@ -260,6 +270,17 @@ export class Gate {
       this.unusable(call, error)
       this.ask(call)
     })
+  }
+
+  private copy(call: IssuedCall): void {
+    const { visit } = this
+    const { answer } = call.placed ?? {}
+    if (!answer) return
+    const { settled, changes } = copyOf(visit, call, answer, this.dispatch.intent(call))
+    visit.secure()
+    visit.append(changes)
+    this.queue(call, settled, true)
+    visit.flushOnDelivery()
   }
 
   private unusable(call: IssuedCall, error: Error): void {
@@ -372,22 +393,5 @@ export class Gate {
       this.visit.open--
       call.reject(error)
     })
-  }
-
-  /**
-   * The node is over: what its code still asks for is refused, and said. In a turn of its own, so
-   * that a loop which catches everything cannot starve the process.
-   */
-  private refuse(call: IssuedCall): Call<unknown> {
-    const { run, clock, store } = this.visit
-    const message =
-      `${call.tool.name} was called after node ${run.node} of run ${run.runId} had ended; ` +
-      'await every branch before the node returns'
-    clock.turn(() => call.reject(new CounterfoilError('NODE_ENDED', message)))
-    const event = this.visit.event('call_refused', { tool: call.tool.name, message })
-    store
-      .amend(run, 'client', () => ({ changes: { events: [event] }, value: null }))
-      .catch(() => {}) // the refusal itself does not depend on its event
-    return call.promise
   }
 }

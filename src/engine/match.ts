@@ -59,6 +59,33 @@ export class Match {
     return !(entry.retried && entry.record.nth === place.nth)
   }
 
+  /** Whichever of these records is free, if there is one and no other. */
+  onlyFree(keys: readonly string[]): Entry | null {
+    const free = keys.flatMap((key) => {
+      const entry = this.entries.get(key)
+      return entry && !entry.matched && !entry.seen ? [entry] : []
+    })
+    return free.length === 1 ? (free[0] ?? null) : null
+  }
+
+  /** The host has the end of the call at this place: its record waits for nobody. */
+  see(place: Place): void {
+    for (const entry of this.entries.values()) {
+      if (!isAt(entry, place) || entry.settled === null || entry.seen) continue
+      if (holdsUp(entry)) this.unclaimed--
+      entry.seen = true
+    }
+  }
+
+  /** It asks for something else at this place now: the record waits to be explained after all. */
+  recall(place: Place): void {
+    for (const entry of this.entries.values()) {
+      if (!isAt(entry, place) || !entry.seen) continue
+      entry.seen = false
+      if (holdsUp(entry)) this.unclaimed++
+    }
+  }
+
   ruling(place: Place): PlaceRuling | null {
     return this.places.get(placeKey(place.tool, place.nth)) ?? null
   }
@@ -93,7 +120,8 @@ export class Match {
   holdsBack(seq: number): boolean {
     // Flags are never taken back, so the first open entry only moves forward: linear over a visit.
     for (let entry = this.byAfter[this.firstOpen]; entry; entry = this.byAfter[this.firstOpen]) {
-      if (!entry.matched && !entry.skipped && !entry.retired) return entry.record.after < seq
+      if (!entry.matched && !entry.skipped && !entry.retired && !entry.seen)
+        return entry.record.after < seq
       this.firstOpen++
     }
     return false
@@ -111,6 +139,10 @@ export class Match {
 /** A call that was held and never sent has no effect that could be repeated. */
 function holdsUp(entry: Entry): boolean {
   const { record } = entry
-  if (entry.matched || entry.retired || isHeld(record)) return false
+  if (entry.matched || entry.retired || entry.seen || isHeld(record)) return false
   return record.replayClass !== 'pure' && record.status !== 'failed'
+}
+
+function isAt({ record }: Entry, { tool, nth }: Place): boolean {
+  return record.tool === tool && record.nth === nth
 }

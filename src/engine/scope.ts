@@ -6,13 +6,16 @@ import { CounterfoilError, ReplayUnsafeError } from '../model/errors.ts'
 import type { Item } from '../model/records.ts'
 import type { Tool } from '../model/tool.ts'
 import type { Changes } from '../store/store.ts'
-import type { CallRisk } from './call.ts'
+import type { CallRisk, Placed } from './call.ts'
 import { Gate } from './gate.ts'
+import { placeOf } from './placed.ts'
 import { currentVisit, Visit, type VisitOptions } from './visit.ts'
 
 export interface ScopeCallOptions extends CallRisk {
   /** The host's own id of the call (a model's tool_call_id): it stands for the occurrence. */
   callId?: string
+  /** The id is a place of its own: the order in which the host makes its calls says nothing. */
+  placed?: Placed
 }
 
 export class ScopeVisit extends Visit {
@@ -37,12 +40,12 @@ export class ScopeVisit extends Visit {
     })
   }
 
-  call(tool: Tool, input: unknown, { callId, ...risk }: ScopeCallOptions): Call<unknown> {
+  call(tool: Tool, input: unknown, { callId, placed, ...risk }: ScopeCallOptions): Call<unknown> {
     if (this.refusal) return rejected(this.refusal)
     if (tool.rules.callbackMs !== null) return rejected(asynchronous(tool))
     this.tools.set(tool.name, tool)
     const issued = currentVisit.run(this, () =>
-      this.gate.issue(tool, input, { risk, callId: callId ?? null }),
+      this.gate.issue(tool, input, { risk, callId: callId ?? null, placed: placed ?? null }),
     )
     this.calls.add(issued)
     const forget = () => this.calls.delete(issued)
@@ -50,6 +53,12 @@ export class ScopeVisit extends Visit {
     const raced = Promise.race([issued, this.over])
     raced.catch(() => {})
     return Object.defineProperty(raced, 'replayed', { get: () => issued.replayed }) as Call<unknown>
+  }
+
+  /** The host knows how these calls ended, and will not make them again. */
+  seen(calls: Iterable<{ readonly tool: string; readonly callId: string }>): void {
+    for (const { tool, callId } of calls) this.match.see(placeOf(tool, callId))
+    this.gate.unhold()
   }
 
   /** From now on calls are answered with this error; those under way go on. */

@@ -4,6 +4,7 @@ import { authorFault } from './author.ts'
 import { canonical, sha256, wellFormed } from './canonical.ts'
 import { type DecideView, lockOf, mayDecide } from './decisions/may-decide.ts'
 import { needsResult, outcomesOf } from './decisions/outcomes.ts'
+import { recordOf } from './decisions/record.ts'
 import { CounterfoilError } from './errors.ts'
 import { noticeOfFailure } from './notice.ts'
 import {
@@ -11,12 +12,10 @@ import {
   type Event,
   eventOf,
   type Item,
-  keyOf,
   type Notice,
   type Outcome,
   type Remark,
   type Run,
-  type Subject,
 } from './records.ts'
 import { earlierVote, isVote, neededFor, voteRow, votersFor, withVote } from './vote.ts'
 
@@ -122,8 +121,7 @@ export function decisionOf(
     decisionId: made.decisionId,
     subject: item.body.subject,
     outcome: request.outcome,
-    record: recordOf(item, request),
-    resultJson: request.result === undefined ? null : canonical(request.result),
+    ...recordOf(item, request),
     shownHash: shownHashOf(item),
     by: wellFormed(request.by),
     why: wellFormed(request.reason),
@@ -142,45 +140,6 @@ export function decisionOf(
  */
 function shownHashOf({ title, body: { approval, data } }: Item): string | null {
   return approval ? sha256(canonical({ title, data })) : null
-}
-
-function recordOf(item: Item, request: Said): Subject | null {
-  const wanted = request.record
-  const names = item.body.unmatched.map((record) => keyOf(record))
-  if (request.outcome !== 'use_record' && request.outcome !== 'retire_record') {
-    if (wanted !== undefined) {
-      throw error('DECISION_INVALID', `\`record\` has no meaning for ${request.outcome}`)
-    }
-    return null
-  }
-  const only = names.length === 1 ? item.body.unmatched[0] : undefined
-  const found = wanted
-    ? item.body.unmatched.find((record) => keyOf(record) === keyOf(wanted))
-    : only
-  if (found === undefined) {
-    throw error(
-      'DECISION_INVALID',
-      `${request.outcome} needs \`record\`: one of ${names.join(', ') || 'none'}`,
-    )
-  }
-  const { subject } = item.body
-  if (request.outcome === 'use_record' && subject !== null && found.tool !== subject.tool) {
-    throw error(
-      'DECISION_INVALID',
-      `${keyOf(found)} is a record of ${found.tool}, and cannot answer a call of ${subject.tool}`,
-    )
-  }
-  if (request.outcome === 'use_record' && found.status !== 'committed') {
-    if (request.result === undefined) {
-      throw error(
-        'DECISION_INVALID',
-        `${keyOf(found)} is ${found.status}: to use it, say what it answered (\`result\`), which ` +
-          'states that it happened',
-      )
-    }
-  }
-  const { tool, inputHash, occurrence, nth } = found
-  return { tool, inputHash, occurrence, nth }
 }
 
 /** The same words again, after an acknowledgement was lost, are no second decision. */

@@ -6,6 +6,7 @@ export type { ApprovalBody, Vote } from './approval.ts'
 
 export type ItemKind = 'doubt' | 'question' | 'approval'
 /**
+ * `same_effect`: another call on record may have had the effect that this one asks for.
  * `failed`: the fate of a failed call when its run is tried again. `poison`: its workers died,
  * again and again, without getting any further.
  */
@@ -14,6 +15,7 @@ export type DoubtReason =
   | 'drift'
   | 'tampered'
   | 'unresolved'
+  | 'same_effect'
   | 'key_conflict'
   | 'checkpoint'
   | 'failed'
@@ -60,7 +62,10 @@ export interface ItemBody {
   readonly input: unknown
   readonly attempt: number
   readonly idempotencyKey: string | null
-  /** Drift: the recorded calls that nothing claimed. */
+  /**
+   * Drift: the recorded calls that nothing claimed. Same effect: those that may have had it, of
+   * whatever visit of the run.
+   */
   readonly unmatched: readonly UnmatchedCall[]
   readonly error: { code: string; message: string } | null
   readonly probe: string | null

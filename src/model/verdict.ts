@@ -23,6 +23,11 @@ export interface Known {
   quiet: boolean
   /** The same tool and input was failed without knowledge earlier in this run. */
   unresolved: boolean
+  /**
+   * Other calls on record may have had its effect: none; one of them says so in the same words and
+   * has a receipt; or a person has to tell.
+   */
+  alike: 'none' | 'answers' | 'asks'
   probe: 'none' | 'unasked' | 'yes' | 'no' | 'unknown'
 }
 
@@ -30,6 +35,8 @@ export type Verdict =
   | { do: 'obey' }
   | { do: 'return' }
   | { do: 'throw' }
+  /** A receipt of the same words answers: its result is copied, nothing is sent. */
+  | { do: 'copy' }
   | { do: 'stay_parked' }
   | { do: 'wait_for_quiet' }
   | { do: 'wait_for_callback' }
@@ -62,7 +69,9 @@ function unrecorded(known: Known): Verdict {
   if (known.unmatched) {
     return known.quiet ? { do: 'doubt', reason: 'drift' } : { do: 'wait_for_quiet' }
   }
-  return known.unresolved ? { do: 'doubt', reason: 'unresolved' } : { do: 'dispatch' }
+  if (known.unresolved) return { do: 'doubt', reason: 'unresolved' }
+  if (known.alike === 'answers') return { do: 'copy' }
+  return known.alike === 'asks' ? { do: 'doubt', reason: 'same_effect' } : { do: 'dispatch' }
 }
 
 function pending(known: Known, record: NonNullable<Known['record']>): Verdict {

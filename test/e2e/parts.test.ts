@@ -30,7 +30,16 @@ function everything(): Known[] {
           flags.flatMap((quiet) =>
             flags.flatMap((unresolved) =>
               probes.map((probe) => ({
-                ...{ replayClass, record, decided, unmatched, quiet, unresolved, probe },
+                ...{
+                  replayClass,
+                  record,
+                  decided,
+                  unmatched,
+                  quiet,
+                  unresolved,
+                  alike: 'none',
+                  probe,
+                },
               })),
             ),
           ),

@@ -43,6 +43,7 @@ function unmatched(inputHash: string, status: CallStatus = 'committed'): Unmatch
 
 const question: Item = { ...item(), kind: 'question', reason: null }
 const drift = doubt('drift', { unmatched: [unmatched('a'), unmatched('b', 'pending')] })
+const sameEffect = doubt('same_effect', { unmatched: [unmatched('a'), unmatched('b', 'pending')] })
 const leftBehind = doubt('drift', { subject: null, unmatched: [unmatched('a')] })
 
 function ask(outcome: DecideRequest['outcome'], more: Partial<DecideRequest> = {}): DecideRequest {
@@ -73,6 +74,7 @@ describe('which outcomes an item has', () => {
     ['a node that left records behind', leftBehind, ['retire_record', 'abandon']],
     ['unresolved', doubt('unresolved'), ['happened', 'send', 'fail', 'abandon']],
     ['key_conflict', doubt('key_conflict'), ['happened', 'fail', 'abandon']],
+    ['same_effect', sameEffect, ['use_record', 'send', 'fail', 'abandon']],
     ['a question', question, ['respond', 'fail', 'abandon']],
   ]
   const details: Partial<DecideRequest> = { result: { id: 'm1' } }
@@ -237,10 +239,23 @@ describe('I5 when it may be said that a call did not happen', () => {
   })
 
   test('I5 a doubt about a call that was never sent can be failed at once', () => {
-    for (const reason of ['drift', 'unresolved', 'key_conflict'] as const) {
+    for (const reason of ['drift', 'unresolved', 'key_conflict', 'same_effect'] as const) {
       const items = [doubt(reason, { unmatched: [unmatched('a')] })]
       expect(decided(ask('fail'), { items, attempts: [] }, 1).changes).not.toBeNull()
     }
+  })
+
+  test('E2 same effect: a result is copied; of a pending record it has to be told', () => {
+    const items = [sameEffect]
+    const named = (inputHash: string) => ({ record: { tool: 'send', inputHash, occurrence: 0 } })
+    const used = decided(ask('use_record', named('a')), { items })
+    expect(used.decision).toMatchObject({ record: named('a').record, resultJson: 'null' })
+    expect(refusal(ask('use_record', named('b')), { items }).message).toContain('b/0 is pending')
+    const told = decided(ask('use_record', { ...named('b'), result: { id: 2 } }), { items })
+    expect(told.decision.resultJson).toBe('{"id":2}')
+    // Of drift the record itself answers, whatever it is by then.
+    const drifted = decided(ask('use_record', named('a')), { items: [drift] })
+    expect(drifted.decision.resultJson).toBeNull()
   })
 
   test('I5 a question can be failed at once', () => {

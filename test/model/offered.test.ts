@@ -17,6 +17,7 @@ const reasons: Readonly<Record<DoubtReason, Partial<ItemBody>>> = {
   unknown: {},
   tampered: {},
   drift: { unmatched: [unmatched('send', 'a'), unmatched('other', 'b')] },
+  same_effect: { unmatched: [unmatched('send', 'a'), unmatched('other', 'b')] },
   unresolved: {},
   key_conflict: {},
   checkpoint: { subject: null, damage: { why: 'torn', visit: 3, good: [2, 1] } },

@@ -17,6 +17,7 @@ interface Facts {
   unmatched: boolean
   quiet: boolean
   unresolved: boolean
+  alike: Known['alike']
   probe: Known['probe']
 }
 
@@ -38,38 +39,51 @@ const some = [1, 2]
 const noYes = ['none', 'no', 'unknown'] as const
 
 // 3 classes × unmatched × quiet × unresolved (8) × 5 probes = 120 situations of an undecided call,
-// with nothing recorded, or 4 statuses × verifies × 3 counts of attempts × 2 windows × 3 callbacks.
+// with nothing recorded (× 3 of what others may have done), or 4 statuses × verifies × 3 counts of
+// attempts × 2 windows × 3 callbacks.
 const table: readonly Row[] = [
-  { says: 'a decision | any | obey it', when: { decided: true }, expected: 'obey', count: 17_400 },
+  { says: 'a decision | any | obey it', when: { decided: true }, expected: 'obey', count: 17_640 },
 
   {
     says: 'nothing, and nothing unmatched | pure | first time: dispatch',
     when: { ...nothing, class: 'pure', unmatched: false },
     expected: 'dispatch',
-    count: 2 * 2 * 5,
+    count: 2 * 2 * 5 * 3,
   },
   {
     says: 'nothing, but records stay unmatched | pure | dispatch, at once',
     when: { ...nothing, class: 'pure', unmatched: true },
     expected: 'dispatch',
-    count: 2 * 2 * 5,
+    count: 2 * 2 * 5 * 3,
   },
   {
     says: 'nothing, but records are unmatched, not yet quiet | keyed, unsafe | wait for quiet',
     when: { ...nothing, class: nonPure, unmatched: true, quiet: false },
     expected: 'wait_for_quiet',
-    count: 2 * 2 * 5,
+    count: 2 * 2 * 5 * 3,
   },
   {
     says: 'nothing, but records stay unmatched once quiet | keyed, unsafe | doubt: drift',
     when: { ...nothing, class: nonPure, unmatched: true, quiet: true },
     expected: 'doubt: drift',
-    count: 2 * 2 * 5,
+    count: 2 * 2 * 5 * 3,
   },
   {
     says: 'nothing, and the same call was failed without knowledge | keyed, unsafe | a person',
     when: { ...nothing, class: nonPure, unmatched: false, unresolved: true },
     expected: 'doubt: unresolved',
+    count: 2 * 2 * 5 * 3,
+  },
+  {
+    says: 'nothing, and a receipt has the same words | keyed, unsafe | its result, nothing is sent',
+    when: { ...nothing, class: nonPure, unmatched: false, unresolved: false, alike: 'answers' },
+    expected: 'copy',
+    count: 2 * 2 * 5,
+  },
+  {
+    says: 'nothing, and others may have had the effect | keyed, unsafe | doubt: same_effect',
+    when: { ...nothing, class: nonPure, unmatched: false, unresolved: false, alike: 'asks' },
+    expected: 'doubt: same_effect',
     count: 2 * 2 * 5,
   },
   {
@@ -177,6 +191,7 @@ const domains: { [K in keyof Facts]: readonly Facts[K][] } = {
   unmatched: [false, true],
   quiet: [false, true],
   unresolved: [false, true],
+  alike: ['none', 'answers', 'asks'],
   probe: ['none', 'unasked', 'yes', 'no', 'unknown'],
 }
 
@@ -189,13 +204,15 @@ function product(): Facts[] {
   const first = { verifies: true, unknownAttempts: 0, window: 'open', callback: 'none' } as const
   return (all as Facts[]).filter(
     (facts) =>
-      facts.recorded !== 'nothing' ||
-      (Object.keys(first) as (keyof typeof first)[]).every((key) => facts[key] === first[key]),
+      // What others may have done is asked of a call without a record only.
+      (facts.recorded !== 'nothing' && facts.alike === 'none') ||
+      (facts.recorded === 'nothing' &&
+        (Object.keys(first) as (keyof typeof first)[]).every((key) => facts[key] === first[key])),
   )
 }
 
 function knownOf(facts: Facts): Known {
-  const { decided, unmatched, quiet, unresolved, probe, recorded } = facts
+  const { decided, unmatched, quiet, unresolved, alike, probe, recorded } = facts
   const record =
     recorded === 'nothing'
       ? null
@@ -206,7 +223,7 @@ function knownOf(facts: Facts): Known {
           keyWindow: facts.window,
           callback: facts.callback,
         }
-  return { replayClass: facts.class, decided, record, unmatched, quiet, unresolved, probe }
+  return { replayClass: facts.class, decided, record, unmatched, quiet, unresolved, alike, probe }
 }
 
 function spell(said: Verdict): string {
@@ -231,15 +248,15 @@ function among(described: (facts: Facts) => boolean, ...forbidden: string[]) {
 }
 
 const sends = ['dispatch', 'resend']
-const doubts = ['unknown', 'drift', 'tampered', 'unresolved', 'key_conflict'].map(
+const doubts = ['unknown', 'drift', 'tampered', 'unresolved', 'key_conflict', 'same_effect'].map(
   (reason) => `doubt: ${reason}`,
 )
 
 describe('C1 the verdict is the table of DESIGN §3', () => {
-  test('C1 the product has 34,800 combinations, each of them once', () => {
-    expect(combinations).toHaveLength(3 * 2 * 2 * 2 * 2 * 5 * (1 + 4 * 2 * 3 * 2 * 3))
-    expect(combinations).toHaveLength(34_800)
-    expect(new Set(combinations.map((facts) => JSON.stringify(knownOf(facts)))).size).toBe(34_800)
+  test('C1 the product has 35,280 combinations, each of them once', () => {
+    expect(combinations).toHaveLength(3 * 2 * 2 * 2 * 2 * 5 * (3 + 4 * 2 * 3 * 2 * 3))
+    expect(combinations).toHaveLength(35_280)
+    expect(new Set(combinations.map((facts) => JSON.stringify(knownOf(facts)))).size).toBe(35_280)
   })
 
   test('C1 every combination has a row, and every row as many as were worked out', () => {
@@ -251,7 +268,7 @@ describe('C1 the verdict is the table of DESIGN §3', () => {
     })
     expect(without).toEqual([])
     expect(counts).toEqual(table.map((row) => row.count))
-    expect(table.reduce((sum, row) => sum + row.count, 0)).toBe(34_800)
+    expect(table.reduce((sum, row) => sum + row.count, 0)).toBe(35_280)
   })
 
   test.each(table)('C1 $says', (row) => {
@@ -319,6 +336,12 @@ describe('C1 what must never be, over the whole product', () => {
     expect(among(again, ...sends)).toEqual([])
   })
 
+  test('C1 a call whose effect another may have had is not sent without a decision', () => {
+    const alike = (f: Facts) =>
+      f.class !== 'pure' && f.alike !== 'none' && f.recorded === 'nothing' && !f.decided
+    expect(among(alike, ...sends)).toEqual([])
+  })
+
   test('C1 a decision is always obeyed, and obeying needs one', () => {
     expect(unless((f) => f.decided, 'obey')).toEqual([])
     expect(among((f) => !f.decided, 'obey')).toEqual([])
@@ -363,7 +386,17 @@ describe('C1 what must never be, over the whole product', () => {
     expect([...new Set(judged.map(({ said }) => said))].sort()).toEqual(
       [
         ...['dispatch', 'doubt: drift', 'doubt: tampered', 'doubt: unknown', 'doubt: unresolved'],
-        ...['obey', 'probe', 'record_probe', 'resend', 'return', 'stay_parked', 'throw'],
+        ...[
+          'copy',
+          'doubt: same_effect',
+          'obey',
+          'probe',
+          'record_probe',
+          'resend',
+          'return',
+          'stay_parked',
+          'throw',
+        ],
         ...['wait_for_callback', 'wait_for_quiet'],
       ].sort(),
     )

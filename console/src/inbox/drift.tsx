@@ -1,4 +1,5 @@
-// Drift: the call that waits, beside every record that nothing has claimed.
+// The call that waits, beside the records that a person is to compare it with: those that nothing
+// has claimed (drift), or those that may have had its effect already.
 import { DiffView } from '../ui/diff-view.tsx'
 import { Badge, Section } from '../ui/parts.tsx'
 import { Data } from '../ui/value.tsx'
@@ -15,10 +16,12 @@ export function Drift({ item }: { item: ItemPageData }) {
   return (
     <Section title={waits ? 'Two inputs, side by side' : 'Records that nothing has claimed'}>
       <p>
-        {waits
-          ? 'On the resume the node asks for a call that has no record, while these records of ' +
-            'the same visit stay unclaimed. Nothing was sent.'
-          : 'The node has ended, and these records of its visit belong to no call that it made.'}
+        {item.reason === 'same_effect'
+          ? 'These calls may have had the effect that this one asks for. This one was not sent.'
+          : waits
+            ? 'On the resume the node asks for a call that has no record, while these records of ' +
+              'the same visit stay unclaimed. Nothing was sent.'
+            : 'The node has ended, and these records of its visit belong to no call that it made.'}
       </p>
       {item.unmatched.map((record) => (
         <div key={recordName(record)} class="pair">

@@ -67,7 +67,7 @@ function Body({ item }: { item: ItemPageData }) {
           <Data value={item.data} label="what is asked" />
         </Section>
       ) : null}
-      {item.reason === 'drift' ? <Drift item={item} /> : null}
+      {item.reason === 'drift' || item.reason === 'same_effect' ? <Drift item={item} /> : null}
       {item.kind === 'doubt' && item.call.subject !== null ? <Doubt item={item} /> : null}
       {item.damage === null ? null : <Damage item={item} />}
     </>

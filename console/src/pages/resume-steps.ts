@@ -51,6 +51,7 @@ export const endings: Readonly<Record<Verdict['do'], { text: string; tone: Tone 
   obey: { text: 'What the person said is done.', tone: 'good' },
   return: { text: 'The recorded result is returned. Nothing is dispatched.', tone: 'good' },
   throw: { text: 'The recorded error is thrown again. Nothing is dispatched.', tone: 'good' },
+  copy: { text: 'The receipt of the same call answers. Nothing is dispatched.', tone: 'good' },
   stay_parked: { text: 'It stays before the same person. There is no second item.', tone: 'wait' },
   wait_for_quiet: { text: 'It waits until nothing more can match.', tone: 'wait' },
   wait_for_callback: { text: 'It waits for its callback, until the deadline.', tone: 'wait' },
@@ -78,5 +79,6 @@ export const firstKnown: Known = {
   unmatched: false,
   quiet: false,
   unresolved: false,
+  alike: 'none',
   probe: 'none',
 }

@@ -58,7 +58,7 @@ const table: Readonly<Record<Outcome, Row>> = {
     record: true,
   },
   send: {
-    label: (item) => (item.reason === 'drift' ? 'None of them: send' : 'Send it once more'),
+    label: (item) => (isCompared(item) ? 'None of them: send' : 'Send it once more'),
     consequence: sent,
     grave: true,
   },
@@ -113,6 +113,7 @@ const doubtOutcomes: Readonly<Record<DoubtReason, readonly Outcome[]>> = {
   tampered: ['happened', 'fail', 'abandon'],
   drift: ['use_record', 'send', 'retire_record', 'fail', 'abandon'],
   unresolved: ['happened', 'send', 'fail', 'abandon'],
+  same_effect: ['use_record', 'send', 'fail', 'abandon'],
   key_conflict: ['happened', 'fail', 'abandon'],
   checkpoint: ['pin', 'abandon'],
   failed: ['send', 'happened', 'fail'],
@@ -186,6 +187,11 @@ function said(words: string | ((item: Item) => string), item: Item): string {
   return typeof words === 'string' ? words : words(item)
 }
 
+/** The call itself was not sent: a person compares it with records. */
+function isCompared({ reason }: Item): boolean {
+  return reason === 'drift' || reason === 'same_effect'
+}
+
 function toolOf(item: Item): string {
   return item.body.subject?.tool ?? 'the call'
 }
@@ -194,7 +200,7 @@ function failed(item: Item): string {
   if (isAsked(toolOf(item))) {
     return 'The run is told that nobody answers; its own code decides what follows.'
   }
-  if (item.reason === 'drift') {
+  if (isCompared(item)) {
     return `${toolOf(item)} is not sent: the run sees an error. The records stay as they are.`
   }
   return (
@@ -204,7 +210,7 @@ function failed(item: Item): string {
 }
 
 function sent(item: Item): string {
-  if (item.reason !== 'drift') {
+  if (!isCompared(item)) {
     return `${toolOf(item)} is sent. If it did happen before, it happens twice.`
   }
   return (

@@ -16,6 +16,7 @@ import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { picture } from '../scripts/picture.mjs'
 import { open } from '../src/index.ts'
+import { bin } from './cli/harness.ts'
 import { describePostgres, dropSchema, key, postgresUrl } from './postgres/bench.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -39,7 +40,25 @@ test('L1 examples/first.mjs runs as it stands, and is what the README shows', as
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', text], { cwd: dir })
   expect(stdout).toContain("state: 'waiting_human'")
   expect(stdout).toContain("kind: 'question'")
+  await expectReadmeDecides(dir)
 })
+
+/** What the README tells the person who is asked to type, word for word, where nobody can ask. */
+async function expectReadmeDecides(dir: string): Promise<void> {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const [, block = ''] = /in another terminal.*?```sh\n(.*?)```/s.exec(readme) ?? []
+  const lines = block.trim().split('\n')
+  expect(lines).toHaveLength(3)
+  const said: string[] = []
+  for (const line of lines) {
+    const [item] = /item_\w{20}/.exec(said[0] ?? '') ?? ['']
+    const words = line.replace('<item>', item).replace(/^counterfoil/, `node ${bin}`)
+    const { stdout } = await promisify(execFile)('sh', ['-c', words], { cwd: dir })
+    said.push(stdout)
+  }
+  expect(said[1]).toContain('version 1')
+  expect(said[2]).toMatch(/^Decided: respond, by .+ Run acme-1 is pending/)
+}
 
 interface Ended {
   code: number | null

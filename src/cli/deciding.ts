@@ -34,6 +34,8 @@ export interface Said {
   }
   /** Where the outcome speaks for itself. */
   readonly reasonUnlessTold?: string
+  /** The command as it was given, without its options. */
+  readonly words: readonly string[]
 }
 
 export async function decideItem(cli: Cli, said: Said, options: DecideOptions): Promise<void> {
@@ -48,11 +50,10 @@ export async function decideItem(cli: Cli, said: Said, options: DecideOptions): 
   const by = userName(options.by)
   const { evidence } = options
   const given = options.version === undefined ? null : wholeNumber('--version', options.version)
-  if (given === null && options.yes !== true && !cli.interactive) throw unseen(itemId)
   await withStore(cli, async (cf) => {
     const look = await lookAt(cf, itemId)
     const { item } = look
-    const version = given ?? (await seenVersion(cli, look, outcome, options))
+    const version = given ?? (await seenVersion(cli, look, said, options))
     if (version === null) return cli.out.text('Nothing was decided.')
     const decision = await cf.inbox.decide(itemId, {
       ...{ outcome, by, reason, version, ...result },
@@ -88,26 +89,43 @@ function pinned(itemId: string): Error {
   )
 }
 
-function unseen(itemId: string): Error {
+/** Nobody can be asked: the item is shown, and the command that decides exactly that. */
+function unseen(cli: Cli, look: ItemLook, said: Said, options: DecideOptions): Error {
+  const { version, itemId } = look.item
+  cli.out.text(...itemLines(cli, look))
+  const command = cli.again(0, ...said.words, ...optionWords(options), '--version', `${version}`)
+  const line = command.map((part) => part.replace(/ \\$/, '').trim()).join(' ')
   return usageError(
-    'a decision needs the version of what was looked at: give --version (it is in ' +
-      `\`counterfoil inbox show ${itemId}\`), or --yes to take the present one unseen`,
+    `nothing was decided: a decision is about what was looked at, and item ${itemId} is at ` +
+      `version ${version} now (\`counterfoil inbox show ${itemId}\`). If that is what you mean: ` +
+      line,
   )
+}
+
+function optionWords(options: DecideOptions): string[] {
+  const { record, by, claim = [], reason, evidence, madeSure } = options
+  const named = Object.entries({ record, by, reason, evidence }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, value],
+  )
+  const claims = claim.length === 0 ? [] : ['--claim', ...claim]
+  return [...named, ...claims, ...(madeSure === true ? ['--made-sure'] : [])]
 }
 
 /** The version that the person at the terminal has just been shown. */
 async function seenVersion(
   cli: Cli,
   look: ItemLook,
-  outcome: Outcome,
+  said: Said,
   options: DecideOptions,
 ): Promise<number | null> {
-  const { version, state, outcomes: possible } = look.item
+  const { version, barred, choices } = look.item
+  const choice = choices.find((one) => one.outcome === said.outcome)
   // What will be refused anyway needs no question.
-  const refused = state !== 'open' || !possible.includes(outcome)
+  const refused = barred !== null || choice === undefined
   if (options.yes === true || refused) return version
-  cli.out.text(...itemLines(cli, look), '')
-  return (await confirmed(cli, `Decide "${outcome}"?`, options)) ? version : null
+  if (!cli.interactive) throw unseen(cli, look, said, options)
+  cli.out.text(...itemLines(cli, look), '', ...wrap(choice.consequence, cli.out.width))
+  return (await confirmed(cli, `Decide "${said.outcome}"?`, options)) ? version : null
 }
 
 function recordOf(item: ItemView, name: string): NonNullable<DecideRequest['record']> {

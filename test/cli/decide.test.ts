@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { carryOn, json, openItem, prepare, run } from './harness.ts'
 
@@ -76,12 +78,19 @@ test('C3 a call without its record is decided by naming one, its hash shortened'
   expect(await carryOn(store, 'ana', { body: 'changed', until: 'completed' })).toEqual([])
 })
 
-test('without a terminal a decision needs the version that was seen, or --yes', async () => {
+test('without a terminal and a version the item is shown, with the exact command', async () => {
   const { store } = await prepare()
   const item = await openItem(store, 'lost')
-  const unseen = await run(['decide', item, 'abandon', ...reason, '--store', store])
+  const words = ['decide', item, 'happened', '--result', '{"messageId": "it\'s"}', ...reason]
+  const unseen = await run([...words, '--by', 'ana', '--store', store])
   expect(unseen.code).toBe(2)
+  expect(unseen.stdout).toContain('send_email: did it happen?')
   expect(unseen.stderr).toContain(`counterfoil inbox show ${item}`)
+  const [, command = ''] = /If that is what you mean: (.+) \[CLI_USAGE/.exec(unseen.stderr) ?? []
+  expect(command).toContain('--version 1')
+  const { stdout } = await promisify(execFile)('sh', ['-c', command])
+  expect(stdout).toMatch(/^Decided: happened, by ana\./)
+
   const silent = await run(['decide', item, 'abandon', '--yes', '--store', store])
   expect(silent.code).toBe(2)
   expect(silent.stderr).toContain('--reason')

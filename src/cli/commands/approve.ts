@@ -5,8 +5,8 @@ import { type DecideOptions, decideItem } from '../deciding.ts'
 
 const seen = `
 It is about what you have seen: give the --version that \`counterfoil inbox show\`
-prints. In a terminal you may leave it out: the item is then shown, and you are
-asked.`
+prints. Without it the item is shown, and you are asked; where nobody can be
+asked, nothing is decided, and the command to give is told.`
 
 const approveHelp = `
 The approval holds for exactly what is shown. With --edit it is given for
@@ -49,7 +49,9 @@ export function addApprove(program: Command): void {
       const outcome = edit === undefined ? 'approve' : 'edit'
       const json = edit === undefined ? {} : { json: { option: '--edit', text: edit } }
       const reasonUnlessTold = 'approved on the command line'
-      return decideItem(cliOf(command), { itemId, outcome, ...json, reasonUnlessTold }, options)
+      const words = ['approve', itemId, ...(edit === undefined ? [] : ['--edit', edit])]
+      const said = { itemId, outcome, ...json, reasonUnlessTold, words } as const
+      return decideItem(cliOf(command), said, options)
     })
   addGlobals(command)
 }
@@ -59,7 +61,7 @@ export function addReject(program: Command): void {
   ways(command, 'why; required: the workflow is told')
     .addHelpText('after', rejectHelp)
     .action((itemId: string, options: DecideOptions) =>
-      decideItem(cliOf(command), { itemId, outcome: 'reject' }, options),
+      decideItem(cliOf(command), { itemId, outcome: 'reject', words: ['reject', itemId] }, options),
     )
   addGlobals(command)
 }
@@ -71,10 +73,11 @@ export function addRespond(program: Command): void {
   ways(command, 'why (answered on the command line)')
     .addHelpText('after', respondHelp)
     .action((itemId: string, text: string, options: DecideOptions) => {
-      const words = (example: string) => `respond ${itemId} ${example}`
-      const json = { option: 'the answer', text, words }
+      const example = (answer: string) => `respond ${itemId} ${answer}`
+      const json = { option: 'the answer', text, words: example }
       const reasonUnlessTold = 'answered on the command line'
-      const said = { itemId, outcome: 'respond', json, reasonUnlessTold } as const
+      const words = ['respond', itemId, text]
+      const said = { itemId, outcome: 'respond', json, reasonUnlessTold, words } as const
       return decideItem(cliOf(command), said, options)
     })
   addGlobals(command)

@@ -6,7 +6,7 @@ import { type DecideOptions, decideItem } from '../deciding.ts'
 import { oneOf } from '../usage.ts'
 
 const help = `
-Outcomes:
+Outcomes (\`counterfoil inbox show\` tells those of an item, and what follows):
   of an approval                 approve, edit, reject, respond, abandon
   of a question                  respond, fail, abandon
   of a call nobody knows about   happened, did_not_happen, fail, abandon
@@ -14,8 +14,8 @@ Outcomes:
 Short forms: counterfoil approve, reject and respond.
 
 A decision is about what you have seen: \`counterfoil inbox show\` prints the
-version to give. In a terminal you may leave it out: the item is then shown, and
-you are asked.
+version to give. Without it the item is shown, and you are asked; where nobody
+can be asked, nothing is decided, and the command to give is told.
 
 "did_not_happen" and "fail" are refused while what was sent may still arrive.
 --made-sure states, on record and under your name, that you know better.
@@ -50,7 +50,13 @@ export function addDecide(program: Command): void {
     .action((itemId: string, said: string, { result, ...options }: Options) => {
       const outcome = oneOf('outcome', said.replaceAll('-', '_'), outcomes)
       const json = result === undefined ? {} : { json: { option: '--result', text: result } }
-      return decideItem(cliOf(command), { itemId, outcome, ...json }, options)
+      const words = [
+        'decide',
+        itemId,
+        outcome,
+        ...(result === undefined ? [] : ['--result', result]),
+      ]
+      return decideItem(cliOf(command), { itemId, outcome, ...json, words }, options)
     })
   addGlobals(command)
 }

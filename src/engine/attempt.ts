@@ -157,11 +157,12 @@ export function runOnce(
       onBeat(json)
     }
     listen()
+    const sentAt = clock.mono()
     runToEnd(tool, input, call).then((end) => {
       cancel()
       cancelBeat()
       if (timedOut) onLate(end)
-      else resolve(end)
+      else resolve(withWindow(tool, end, clock.mono() - sentAt))
     })
   })
 }
@@ -197,6 +198,17 @@ async function runToEnd(tool: Tool, input: unknown, call: LiveCall): Promise<Att
     // know.
     return { outcome: 'unknown', failure: failureOf(error, 'failed'), running: false }
   }
+}
+
+/**
+ * With the time from its dispatch to its receipt: only the attempt itself can tell. A result that
+ * a probe, a person or a callback brought has none.
+ */
+function withWindow(tool: Tool, end: AttemptEnd, ms: number): AttemptEnd {
+  if (end.outcome !== 'landed' || tool.replayClass !== 'unsafe_on_replay') return end
+  const told = end.result.usageJson === null ? {} : JSON.parse(end.result.usageJson)
+  const windowMs = Math.max(0, Math.round(ms * 10) / 10)
+  return { ...end, result: { ...end.result, usageJson: canonical({ ...told, windowMs }) } }
 }
 
 async function resultOf(tool: Tool, raw: unknown): Promise<Result> {

@@ -64,7 +64,7 @@ export function applyEvidence(
   const grant = decision?.outcome === 'did_not_happen' && decision.usedBy === null
   const final = record.status === 'committed' || record.status === 'failed'
   const contradicts = contradiction(record, decision, grant, evidence, attempt)
-  say(changes, now.run, evidence, contradicts ? 'evidence_conflict' : 'evidence')
+  say(changes, now.run, evidence, contradicts ? conflictOf(record, attempt) : null)
   // What was decided or settled stands: the node may have seen it, and a replay must see it again.
   if (final || (decision && !grant)) return changes
   changes.evidence = [evidence]
@@ -154,9 +154,25 @@ function wake(changes: EvidenceChanges, run: Run): void {
   changes.events.push(eventOf(run, changes.events[0]?.at ?? 0, 'state', data))
 }
 
-function say(changes: EvidenceChanges, run: Run, evidence: Evidence, kind: string): void {
+function say(
+  changes: EvidenceChanges,
+  run: Run,
+  evidence: Evidence,
+  conflict: Readonly<Record<string, unknown>> | null,
+): void {
   const { attemptId, outcome, externalId } = evidence
-  changes.events.push(eventOf(run, evidence.at, kind, { attemptId, outcome, externalId }))
+  const kind = conflict ? 'evidence_conflict' : 'evidence'
+  const data = { attemptId, outcome, externalId, ...conflict }
+  changes.events.push(eventOf(run, evidence.at, kind, data))
+}
+
+/**
+ * The call by its key, so that metrics can tell whether another attempt of it has landed as well:
+ * that may be known before this is heard, or after.
+ */
+function conflictOf(record: CallRecord, { attempt }: Attempt): Readonly<Record<string, unknown>> {
+  const { nodeId, checkpointId, tool, inputHash, occurrence } = record
+  return { call: { nodeId, checkpointId, tool, inputHash, occurrence, attempt } }
 }
 
 function closed(item: Item, at: number, why: string): Item {

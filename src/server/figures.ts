@@ -5,8 +5,12 @@ import type { ServerParts } from './context.ts'
 
 const hourMs = 3_600_000
 
+/** Counts and sums can be added up over namespaces and stores; p50 and p95 are for a page. */
 export interface Spread {
   readonly count: number
+  readonly sum_ms: number
+  /** How many took no longer than this. */
+  readonly buckets: readonly { readonly le_ms: number; readonly count: number }[]
   /** Null where there is nothing to measure: that is not 0. */
   readonly p50_ms: number | null
   readonly p95_ms: number | null
@@ -34,12 +38,21 @@ export interface Figures {
   readonly oldest_doubt_ms: number
   /** All below are of the last hour. */
   readonly calls: readonly CallFigure[]
-  readonly dispatched: number
-  readonly duplicate_call_rate: number
+  readonly attempts: readonly { readonly replay_class: string; readonly count: number }[]
+  /** Effects known to have happened twice. The target is 0. */
+  readonly duplicate_effects: number
+  /** Attempts that were not the first of their call. */
+  readonly pure_retries: number
+  readonly keyed_resends: number
+  readonly unsafe_resends: number
   readonly unsafe_window: Spread
   readonly waits: Readonly<Record<string, Spread>>
+  /** Takeovers after a death or a loss, by cause. */
+  readonly resumes: Readonly<Record<string, number>>
   readonly ended: Readonly<Record<string, number>>
-  /** Of the runs that needed more than one claim and ended, the part that completed. */
+  /** Of these, the runs that were resumed at least once. */
+  readonly ended_resumed: Readonly<Record<string, number>>
+  /** Of the resumed runs that completed or failed, the part that completed. */
   readonly resume_success_rate: number | null
   readonly usage: { readonly tokens_in: number; readonly tokens_out: number; readonly usd: number }
 }
@@ -86,45 +99,78 @@ export async function readFigures(
 }
 
 const outcomes: Readonly<Record<string, string>> = { in_doubt: 'parked', committed: 'executed' }
+const kinds = ['approval', 'doubt', 'question'] as const
+const causes = ['dead', 'expired', 'boot', 'unknown', 'stopped', 'lease_lost'] as const
+const endStates = ['completed', 'failed', 'cancelled'] as const
+
+const windowBucketsMs = [5, 10, 25, 50, 100, 250, 500, 1e3, 2.5e3, 5e3, 1e4, 3e4, 6e4, 3e5]
+const minuteMs = 60_000
+const waitBucketsMs = [10_000, minuteMs, 5 * minuteMs, 15 * minuteMs, hourMs, 4 * hourMs].concat(
+  [1, 3, 7].map((days) => days * 24 * hourMs),
+)
 
 function ofLastHour(recent: Recent) {
-  const { calls, dispatched, repeated, unsafeMs, ended, usage } = recent
-  const kinds = ['approval', 'doubt', 'question'] as const
-  const ofKind = (kind: string) => recent.waits.filter((one) => one.kind === kind)
+  const { calls, attempts, ended, usage } = recent
+  const again = (replayClass: string) =>
+    sumOf(
+      attempts.filter((one) => one.replayClass === replayClass),
+      (one) => one.again,
+    )
+  const waits = (kind: string) => recent.waits.filter((one) => one.kind === kind)
+  const resumed = endsOf(ended.filter((one) => one.resumed))
   return {
     calls: calls.map(({ replayClass, status, count }) => {
       return { replay_class: replayClass, outcome: outcomes[status] ?? status, count }
     }),
-    dispatched,
-    duplicate_call_rate: dispatched === 0 ? 0 : repeated / dispatched,
-    unsafe_window: spreadOf(unsafeMs),
+    attempts: attempts.map(({ replayClass, count }) => ({ replay_class: replayClass, count })),
+    duplicate_effects: recent.duplicates,
+    pure_retries: again('pure'),
+    keyed_resends: again('idempotent_with_key'),
+    unsafe_resends: again('unsafe_on_replay'),
+    unsafe_window: spreadOf(recent.unsafeMs, windowBucketsMs),
     waits: Object.fromEntries(
-      kinds.map((kind) => [kind, spreadOf(ofKind(kind).map(({ ms }) => ms))]),
+      kinds.map((kind) => {
+        const values = waits(kind).map(({ ms }) => ms)
+        return [kind, spreadOf(values, waitBucketsMs)]
+      }),
     ),
-    ended: Object.fromEntries(
-      ['completed', 'failed', 'cancelled'].map((state) => [state, sumOf(ended, { state })]),
-    ),
-    resume_success_rate: resumeRate(ended),
+    resumes: {
+      ...Object.fromEntries(causes.map((cause) => [cause, 0])),
+      ...Object.fromEntries(recent.resumes.map(({ cause, count }) => [cause, count])),
+    },
+    ended: endsOf(ended),
+    ended_resumed: resumed,
+    resume_success_rate: rateOf(resumed),
     usage: { tokens_in: usage.tokensIn, tokens_out: usage.tokensOut, usd: usage.usd },
   }
 }
 
-function sumOf(ended: Recent['ended'], wanted: { state: string; resumed?: boolean }): number {
-  return ended
-    .filter(
-      ({ state, resumed }) => state === wanted.state && (wanted.resumed ?? resumed) === resumed,
+function sumOf<T>(rows: readonly T[], value: (row: T) => number): number {
+  return rows.reduce((sum, row) => sum + value(row), 0)
+}
+
+function endsOf(ended: Recent['ended']): Readonly<Record<string, number>> {
+  const count = (state: string) =>
+    sumOf(
+      ended.filter((one) => one.state === state),
+      (one) => one.count,
     )
-    .reduce((sum, { count }) => sum + count, 0)
+  return Object.fromEntries(endStates.map((state) => [state, count(state)]))
 }
 
-function resumeRate(ended: Recent['ended']): number | null {
-  const completed = sumOf(ended, { state: 'completed', resumed: true })
-  const all = completed + sumOf(ended, { state: 'failed', resumed: true })
-  return all === 0 ? null : completed / all
+/** Cancelling is what somebody wanted: neither a success nor a failure. */
+function rateOf({ completed = 0, failed = 0 }: Readonly<Record<string, number>>): number | null {
+  return completed + failed === 0 ? null : completed / (completed + failed)
 }
 
-export function spreadOf(values: readonly number[]): Spread {
+export function spreadOf(values: readonly number[], bucketsMs: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b)
   const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? null
-  return { count: sorted.length, p50_ms: at(0.5), p95_ms: at(0.95) }
+  return {
+    count: sorted.length,
+    sum_ms: sumOf(sorted, (ms) => ms),
+    buckets: bucketsMs.map((le) => ({ le_ms: le, count: sorted.filter((ms) => ms <= le).length })),
+    p50_ms: at(0.5),
+    p95_ms: at(0.95),
+  }
 }

@@ -7,8 +7,9 @@ type Labels = Readonly<Record<string, string>>
 interface Metric {
   readonly name: string
   readonly help: string
-  readonly type: 'gauge' | 'counter'
-  readonly values: readonly (readonly [Labels, number])[]
+  readonly type: 'gauge' | 'counter' | 'histogram'
+  /** `end`: of the name, for the parts of a histogram. */
+  readonly values: readonly (readonly [Labels, number, end?: string])[]
 }
 
 export async function metricsText(server: ServerContext, scope: Scope): Promise<string> {
@@ -20,7 +21,9 @@ export async function metricsText(server: ServerContext, scope: Scope): Promise<
 
 function textOf({ name, help, type, values }: Metric): string {
   const full = `counterfoil_${name}`
-  const lines = values.map(([labels, value]) => `${full}${labelsOf(labels)} ${value}\n`)
+  const lines = values.map(
+    ([labels, value, end = '']) => `${full}${end}${labelsOf(labels)} ${value}\n`,
+  )
   return `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n${lines.join('')}`
 }
 
@@ -67,47 +70,64 @@ function ofStore({ backlog }: Figures): Metric[] {
   ]
 }
 
+/** The parts of a histogram: all of them can be added up. */
+function partsOf(labels: Labels, { count, sum_ms: sum, buckets }: Spread): Metric['values'] {
+  return [
+    ...buckets.map(
+      (one) => [{ ...labels, le: `${seconds(one.le_ms)}` }, one.count, '_bucket'] as const,
+    ),
+    [{ ...labels, le: '+Inf' }, count, '_bucket'],
+    [labels, seconds(sum), '_sum'],
+    [labels, count, '_count'],
+  ]
+}
+
 function ofHour(figures: Figures): Metric[] {
-  const { calls, waits, unsafe_window: window, ended, usage } = figures
-  const rate = figures.resume_success_rate
-  const quantiles = (labels: Labels, { p50_ms: p50, p95_ms: p95 }: Spread) =>
-    p50 === null || p95 === null
-      ? []
-      : ([
-          [{ ...labels, quantile: '0.5' }, seconds(p50)],
-          [{ ...labels, quantile: '0.95' }, seconds(p95)],
-        ] as const)
+  const { calls, attempts, waits, resumes, ended, ended_resumed, usage } = figures
   return [
     {
       ...{ name: 'calls_1h', type: 'gauge' },
       help: 'Calls of the last hour by class and outcome.',
       values: calls.map(({ replay_class, outcome, count }) => [{ replay_class, outcome }, count]),
     },
-    gauge('dispatches_1h', 'Attempts of the last hour.', figures.dispatched),
+    {
+      ...{ name: 'attempts_1h', type: 'gauge' },
+      help: 'Attempts of these calls by class.',
+      values: attempts.map(({ replay_class, count }) => [{ replay_class }, count]),
+    },
+    gauge('pure_retries_1h', 'Pure calls that were tried again.', figures.pure_retries),
+    gauge('keyed_resends_1h', 'Keyed calls that were sent again.', figures.keyed_resends),
+    gauge('unsafe_resends_1h', 'Unsafe calls that were sent again.', figures.unsafe_resends),
     gauge(
-      'duplicate_call_ratio_1h',
-      'Of these, the part that was not the first of its call.',
-      figures.duplicate_call_rate,
+      'duplicate_effects_1h',
+      'Effects that are known to have happened twice. The target is 0.',
+      figures.duplicate_effects,
     ),
     {
-      ...{ name: 'unsafe_window_seconds_1h', type: 'gauge' },
-      help: 'From the intent of an unsafe call to its receipt.',
-      values: quantiles({}, window),
+      ...{ name: 'unsafe_window_seconds_1h', type: 'histogram' },
+      help: 'From the dispatch of an unsafe call to its receipt, of the last hour.',
+      values: partsOf({}, figures.unsafe_window),
     },
     {
-      ...{ name: 'wait_seconds_1h', type: 'gauge' },
-      help: 'How long items waited for people, by kind.',
-      values: Object.entries(waits).flatMap(([kind, spread]) => quantiles({ kind }, spread)),
+      ...{ name: 'wait_seconds_1h', type: 'histogram' },
+      help: 'How long items waited for people, by kind, of the last hour.',
+      values: Object.entries(waits).flatMap(([kind, spread]) => partsOf({ kind }, spread)),
+    },
+    {
+      ...{ name: 'resumes_1h', type: 'gauge' },
+      help: 'Runs that were taken over after a death or a loss, by cause.',
+      values: Object.entries(resumes).map(([cause, count]) => [{ cause }, count]),
     },
     {
       ...{ name: 'runs_ended_1h', type: 'gauge' },
-      help: 'Runs that ended, by state.',
-      values: Object.entries(ended).map(([state, count]) => [{ state }, count]),
-    },
-    {
-      ...{ name: 'resume_success_ratio_1h', type: 'gauge' },
-      help: 'Of the runs that needed more than one claim and ended, the part that completed.',
-      values: rate === null ? [] : [[{}, rate]],
+      help: 'Runs that ended, by state, and by whether they were resumed.',
+      values: Object.entries(ended).flatMap(([state, count]) => {
+        const after = ended_resumed[state] ?? 0
+        return [
+          [{ state, resumed: 'true' }, after],
+          [{ state, resumed: 'false' }, count - after],
+        ] as const
+      }),
     },
     gauge('tokens_in_1h', 'Tokens that calls have said they took.', usage.tokens_in),
     gauge('tokens_out_1h', 'Tokens that calls have said they gave.', usage.tokens_out),

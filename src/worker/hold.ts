@@ -228,7 +228,9 @@ export class Hold {
     const { cause, ...changes } = await this.stateNow(row)
     const run = { ...changes.run, release: true, progress: !this.log.lost }
     const data = { from: row.state, to: run.state, cause }
-    const event = eventOf(row, this.engine.clock.now(), 'state', data)
+    const now = this.engine.clock.now()
+    const events = [eventOf(row, now, 'state', data)]
+    if (this.log.lost) events.unshift(eventOf(row, now, 'lease_lost', { worker: workerId }))
     const commit = {
       namespace,
       runId,
@@ -237,7 +239,7 @@ export class Hold {
       commitId: `${fence}.end${n}`,
     }
     const [result] = await store.commit([
-      { ...commit, arrivalsSeen: row.arrivals, changes: { ...changes, run, events: [event] } },
+      { ...commit, arrivalsSeen: row.arrivals, changes: { ...changes, run, events } },
     ])
     return result ?? 'stale_fence'
   }

@@ -5,7 +5,7 @@ import { type Clock, pause } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/execute.ts'
 import type { Lease } from '../engine/visit.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
-import { eventOf, type Run } from '../model/records.ts'
+import { type Event, eventOf, type Run } from '../model/records.ts'
 import type { Retention, Store } from '../store/store.ts'
 import { Keeper } from './keeper.ts'
 import { type Liveness, sockets } from './liveness.ts'
@@ -283,23 +283,32 @@ export class Worker {
     // A run that is lost again and again must not keep the others from being worked on.
     const waitMs = Math.min(backMs * run.claims, backMaxMs)
     if (isCounterfoilError(why, 'STORE_MOVED')) this.keeper.report(why)
-    if (!isRefusal(why)) return this.giveBack(run, 'its worker had lost its lease', waitMs)
+    if (!isRefusal(why)) {
+      const lost = eventOf(run, this.clock.now(), 'lease_lost', { worker: this.id })
+      return this.giveBack(run, 'its worker had lost its lease', waitMs, { lost })
+    }
     this.parts.onError(why)
-    const more = { refused: true, worker: this.id }
-    return this.giveBack(run, `its changes were refused: ${why.message}`, waitMs, more)
+    const data = { refused: true, worker: this.id }
+    return this.giveBack(run, `its changes were refused: ${why.message}`, waitMs, { data })
   }
 
-  private async giveBack(run: Run, cause: string, afterMs: number, more = {}): Promise<void> {
+  private async giveBack(
+    run: Run,
+    cause: string,
+    afterMs: number,
+    more: { data?: Record<string, unknown>; lost?: Event } = {},
+  ): Promise<void> {
     const { namespace, runId, fence } = run
-    const data = { from: 'running', to: 'pending', cause, ...more }
-    const event = eventOf(run, this.clock.now(), 'state', data)
-    const changes = { run: { state: 'pending', release: true }, events: [event] } as const
+    const data = { from: 'running', to: 'pending', cause, ...more.data }
+    const state = eventOf(run, this.clock.now(), 'state', data)
+    const events = more.lost ? [more.lost, state] : [state]
+    const changes = { run: { state: 'pending', release: true } } as const
     const commit = { namespace, runId, fence, workerId: this.id, commitId: `${fence}.back` }
     // A worker that stops need not insist: what it holds is free once it has stopped.
     if (this.state === 'running') await pause(this.clock, afterMs)
     for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 1_000)) {
       try {
-        const again = { ...commit, changes: { ...changes, events: [event] } }
+        const again = { ...commit, changes: { ...changes, events: [...events] } }
         const [result] = await this.store.commit([again])
         if (result !== 'locked') return
       } catch (error) {

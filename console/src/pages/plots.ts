@@ -19,16 +19,27 @@ const ms = (value: number) => duration(Math.round(value))
 export const plots: readonly PlotSpec[] = [
   {
     title: 'Resume success',
-    tells: 'Of the runs that needed more than one claim and have ended, the part that completed.',
+    tells:
+      'Runs that were taken over after a death or a loss, and have ended: the part that completed.',
     absent: 'No run that was resumed has ended in the last hour.',
     text: percent,
     series: [['success', 'resume_success_rate']],
   },
   {
-    title: 'Duplicate calls',
-    tells: 'The same intent dispatched more than once; re-sends with the recorded key count.',
-    text: percent,
-    series: [['duplicates', 'duplicate_call_rate']],
+    title: 'Duplicate effects',
+    tells: 'Effects that are known to have happened twice. The target is 0.',
+    text: count,
+    series: [['duplicates', 'duplicate_effects']],
+  },
+  {
+    title: 'Sent again',
+    tells: 'Retries of pure calls, re-sends with the recorded key, and unsafe calls sent again.',
+    text: count,
+    series: [
+      ['pure', 'pure_retries'],
+      ['keyed', 'keyed_resends'],
+      ['unsafe', 'unsafe_resends'],
+    ],
   },
   {
     title: 'Time waiting for a person',
@@ -51,7 +62,7 @@ export const plots: readonly PlotSpec[] = [
   },
   {
     title: 'Unsafe window',
-    tells: 'From dispatch to durable receipt: a worker that dies in it leaves a doubt.',
+    tells: 'From dispatch to receipt: a worker that dies in between leaves a doubt.',
     text: ms,
     topMin: 1_000,
     series: [

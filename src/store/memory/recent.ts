@@ -1,8 +1,9 @@
 // What was lately done, for metrics.
-import type { CallRecord, Run } from '../../model/records.ts'
+import { type CallRecord, type Event, keyOf } from '../../model/records.ts'
 import { isEnded } from '../../model/run-state.ts'
+import { resumeKinds } from '../recent.ts'
 import type { Recent } from '../store.ts'
-import type { Data } from './data.ts'
+import type { Data, RunData } from './data.ts'
 
 export function recent(data: Data, namespace: string, since: number): Recent {
   const all = [...data.runs.values()].filter((of) => of.run.namespace === namespace)
@@ -10,30 +11,69 @@ export function recent(data: Data, namespace: string, since: number): Recent {
     .flatMap((of) => [...of.records.values()])
     .filter((row) => row.createdAt >= since)
   const items = all.flatMap((of) => [...of.items.values()])
-  const ends = all
-    .map((of) => of.run)
-    .filter(({ state, endedAt }) => isEnded(state) && (endedAt ?? 0) >= since)
+  const takeovers = all
+    .flatMap((of) => of.events)
+    .filter((event) => isResume(event) && event.at >= since)
+  const ends = all.filter(({ run }) => isEnded(run.state) && (run.endedAt ?? 0) >= since)
   return {
     calls: counted(records.filter(isOfTool), ({ replayClass, status }: CallRecord) => ({
       replayClass,
       status,
     })),
-    dispatched: records.reduce((sum, { attempt }) => sum + attempt, 0),
-    repeated: records.reduce((sum, { attempt }) => sum + Math.max(0, attempt - 1), 0),
-    unsafeMs: records.flatMap(({ replayClass, status, settledAt, createdAt, attempt }) =>
-      replayClass === 'unsafe_on_replay' &&
-      status === 'committed' &&
-      settledAt !== null &&
-      attempt > 0
-        ? [settledAt - createdAt]
-        : [],
-    ),
+    attempts: attemptsOf(records.filter(isOfTool)),
+    duplicates: all.reduce((sum, of) => sum + duplicatesOf(of, since), 0),
+    unsafeMs: records.flatMap((row) => windowOf(row) ?? []),
     waits: items.flatMap(({ kind, closedAt, createdAt }) =>
       closedAt !== null && closedAt >= since ? [{ kind, ms: closedAt - createdAt }] : [],
     ),
-    ended: counted(ends, ({ state, fence }: Run) => ({ state, resumed: fence > 1 })),
+    resumes: counted(takeovers, ({ kind, data }: Event) => ({
+      cause: kind === 'lease_lost' ? kind : String(data['cause']),
+    })),
+    ended: counted(ends, ({ run, events }: RunData) => ({
+      state: run.state,
+      resumed: events.some(isResume),
+    })),
     usage: usageOf(records),
   }
+}
+
+function isResume({ kind }: Event): boolean {
+  return resumeKinds.includes(kind)
+}
+
+/** Only the attempt that landed tells it. */
+function windowOf({ replayClass, status, usageJson }: CallRecord): number | null {
+  if (replayClass !== 'unsafe_on_replay' || status !== 'committed') return null
+  return usageJson === null ? null : (JSON.parse(usageJson).windowMs ?? null)
+}
+
+/** An attempt landed against what was on record, and another attempt of its call landed too. */
+function duplicatesOf({ events, records }: RunData, since: number): number {
+  const told = events.filter(
+    ({ kind, at, data }) =>
+      kind === 'evidence_conflict' && at >= since && data['outcome'] === 'landed' && data['call'],
+  )
+  return told.filter(({ data }) => {
+    const call = data['call'] as CallRecord
+    return [...records.values()].some(
+      (row) =>
+        keyOf(row) === keyOf(call) &&
+        row.nodeId === call.nodeId &&
+        row.checkpointId === call.checkpointId &&
+        row.attempt !== call.attempt &&
+        windowOf(row) !== null,
+    )
+  }).length
+}
+
+function attemptsOf(records: readonly CallRecord[]): Recent['attempts'] {
+  const sums = new Map<string, Recent['attempts'][number]>()
+  for (const { replayClass, attempt } of records) {
+    const { count, again } = sums.get(replayClass) ?? { count: 0, again: 0 }
+    const more = { count: count + attempt, again: again + Math.max(0, attempt - 1) }
+    sums.set(replayClass, { replayClass, ...more })
+  }
+  return [...sums.values()]
 }
 
 /** What people and signals are waited for by lies in the ledger too, and is no call of a tool. */

@@ -109,7 +109,10 @@ export interface CallRecord extends RunRef {
   readonly resultDigest: string | null
   readonly externalId: string | null
   readonly errorJson: string | null
-  /** What the call has cost, if its tool can tell: tokens and money. */
+  /**
+   * What the call has cost, if its tool can tell: tokens and money. Of an unsafe call also
+   * `windowMs`, from dispatch to receipt, if its own attempt has brought the receipt.
+   */
   readonly usageJson: string | null
   /** Failed by a person without knowledge: the same call again goes to a person. */
   readonly unresolved: boolean

@@ -133,7 +133,8 @@ function attemptLines(cli: Cli, item: ItemView, workers: Workers): string[] {
       row.diedAt === null
         ? stopped
         : ` Its worker was found dead ${relative(row.diedAt, now)}${proof}.`
-    return field(cli, `attempt ${row.attempt}`, `${sent}.${ended}${open}${died}`)
+    const named = ` Its upstream knows it as ${row.attemptId}, if the tool sent that along.`
+    return field(cli, `attempt ${row.attempt}`, `${sent}.${ended}${open}${died}${named}`)
   })
 }
 

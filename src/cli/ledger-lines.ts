@@ -1,7 +1,9 @@
 // A call of the ledger, for people: one line for what it is, and below it how it came about.
+
 import type { LedgerEntry } from '../client/ledger.ts'
 import { iso } from '../client/wire/iso.ts'
 import { systemClock } from '../clock.ts'
+import { numberOfAttempt } from '../model/attempt-id.ts'
 import type { Attempt, CallRecord, Decision, Evidence, Run } from '../model/records.ts'
 import { scopeGraph } from '../model/scope.ts'
 import type { Sealed } from '../store/store.ts'
@@ -109,7 +111,7 @@ function took(ms: number): string {
 function evidenceWords(cli: Cli, row: Sealed<Evidence>): string[] {
   const id = row.externalId === null ? '' : `, ${row.externalId}`
   const altered = row.verifies ? '' : ', altered'
-  const text = `attempt ${row.attemptId.slice(row.attemptId.lastIndexOf('/') + 1)} ${row.outcome}`
+  const text = `attempt ${numberOfAttempt(row.attemptId)} ${row.outcome}`
   return field(cli, 'evidence', `${text}${id}${altered}; learnt ${iso(row.at)}`, { margin })
 }
 

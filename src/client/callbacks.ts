@@ -1,19 +1,13 @@
 // What an upstream says about a call that was deferred to it. The token names the attempt; whoever
 // has it may settle that attempt, once, and nothing else. It is written as evidence by attempt id,
 // whoever holds the run (I2, I11): before the park, after it, after the deadline.
+
+import { callKeyOfAttempt, visitOfAttempt } from '../model/attempt-id.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
 import { CounterfoilError, type FailureData, failureOf } from '../model/errors.ts'
 import { applyEvidence } from '../model/evidence.ts'
 import * as limits from '../model/limits.ts'
-import {
-  type Attempt,
-  bare,
-  callKeyOfAttempt,
-  type Evidence,
-  keyOf,
-  type RunRef,
-  visitOfAttempt,
-} from '../model/records.ts'
+import { type Attempt, bare, type Evidence, keyOf, type RunRef } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import type { Tool } from '../model/tool.ts'
 import type { Amendment, Loaded } from '../store/store.ts'

@@ -1,13 +1,21 @@
 // What waits for people, and their decisions.
 import type { Clock } from '../clock.ts'
 import { timeId } from '../clock.ts'
+import { attemptName, ofCall } from '../model/attempt-id.ts'
 import { comment } from '../model/comment.ts'
 import { type DecideRequest, decide } from '../model/decide.ts'
 import { choicesOf, mayDecide, quietUntil } from '../model/decisions/may-decide.ts'
 import type { Choice } from '../model/decisions/outcomes.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
-import type { Attempt, Decision, Item, Outcome, Vote } from '../model/records.ts'
+import {
+  type Attempt,
+  type Decision,
+  type Item,
+  keyOf,
+  type Outcome,
+  type Vote,
+} from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { type Decider, votesOn } from '../model/vote.ts'
 import type { ItemFilter, Loaded, Page, Store } from '../store/store.ts'
@@ -74,16 +82,13 @@ export class Inbox {
     const wasSent = fresh.reason === 'unknown' || fresh.reason === 'tampered'
     const quiet = now && wasSent ? quietUntil(now, fresh) : null
     const choices = choicesOf(now, fresh, clock.now())
-    const key = fresh.body.subject
-    const attempts = (now?.attempts ?? [])
-      .filter((row) => key && row.attemptId.includes(`/${key.tool}/${key.inputHash}/`))
-      .map((row) => ({ ...row, diedAt: now?.deaths.get(row.workerId) ?? null }))
     const said = now?.decisions ?? []
     return {
       ...fresh,
-      ...{ outcomes: choices.map(({ outcome }) => outcome), choices, attempts },
+      ...{ outcomes: choices.map(({ outcome }) => outcome), choices },
       barred: (now && mayDecide(now, fresh, who, clock.now())?.message) ?? null,
       quietUntil: quiet?.at ?? null,
+      attempts: now ? attemptsOn(now, fresh) : [],
       ...{ votes: votesOn(said, itemId), comments: commentsOn(said, itemId) },
       previous: await previousOf(store, fresh),
     }
@@ -161,6 +166,16 @@ export class Inbox {
 /** The name of the graph that asks; items of before it was kept in them say it by their run. */
 export async function graphOf(store: Store, item: Item): Promise<string> {
   return item.body.graph ?? (await store.getRun(item))?.graph ?? ''
+}
+
+/** The attempts of the very call that an item is about, by the names that its upstream was told. */
+function attemptsOn({ attempts, deaths }: Loaded, { body }: Item): ItemView['attempts'] {
+  if (body.subject === null) return []
+  return ofCall(attempts, keyOf(body.subject)).map((row) => ({
+    ...row,
+    attemptId: attemptName(row.attemptId),
+    diedAt: deaths.get(row.workerId) ?? null,
+  }))
 }
 
 function commentsOn(rows: Loaded['decisions'], itemId: string): Comment[] {

@@ -1,5 +1,6 @@
 // The ledger of a run as people read it: every call with its attempts, and what was learnt and said
 // about it. It changes nothing.
+import { callOfAttempt } from '../model/attempt-id.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -148,7 +149,7 @@ function isInside(
 function byCall<T extends { attemptId: string }>(rows: readonly T[]): Map<string, T[]> {
   const found = new Map<string, T[]>()
   for (const row of rows) {
-    const call = row.attemptId.slice(0, row.attemptId.lastIndexOf('/'))
+    const call = callOfAttempt(row.attemptId)
     const known = found.get(call)
     if (known) known.push(row)
     else found.set(call, [row])

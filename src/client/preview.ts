@@ -1,10 +1,10 @@
 // "If the worker died now" (C7): what a resume would do with every recorded call of the run's
 // present visit, by the same verdict that the engine asks.
 import type { Clock } from '../clock.ts'
+import { numberOfAttempt, ofCall } from '../model/attempt-id.ts'
 import type { Graph } from '../model/graph.ts'
 import {
   type CallRecord,
-  callKeyOfAttempt,
   type Decision,
   isAsked,
   isHeld,
@@ -167,7 +167,7 @@ function decisionAbout(now: Loaded, record: Sealed<CallRecord>): Decision | null
 
 /** Evidence that it had landed voids a send that was not used (I11). */
 function voids({ attempts }: Loaded, record: CallRecord, { outcome }: Decision): boolean {
-  const own = attempts.filter((row) => callKeyOfAttempt(row.attemptId) === keyOf(record))
+  const own = ofCall(attempts, keyOf(record))
   return outcome === 'send' && own.some((row) => row.outcome === 'landed')
 }
 
@@ -191,11 +191,9 @@ function isAsking({ items }: Loaded, record: CallRecord): boolean {
 /** Whether late evidence settles the call: it landed, or every attempt is certain not to have. */
 function isLearnt({ evidence }: Loaded, record: Sealed<CallRecord>, unknown: number): boolean {
   if (isFinal(record) || !record.verifies) return false
-  return evidence.some(
+  return ofCall(evidence, keyOf(record)).some(
     (row) =>
-      row.verifies &&
-      callKeyOfAttempt(row.attemptId) === keyOf(record) &&
-      (row.outcome === 'landed' || (row.outcome === 'refused' && unknown === 0)),
+      row.verifies && (row.outcome === 'landed' || (row.outcome === 'refused' && unknown === 0)),
   )
 }
 
@@ -203,11 +201,10 @@ function isLearnt({ evidence }: Loaded, record: Sealed<CallRecord>, unknown: num
 function unknownAttempts({ attempts, decisions }: Loaded, record: CallRecord): number {
   const grants = decisions
     .filter((row) => row.outcome === 'did_not_happen' && row.verifies && isAbout(row, record))
-    .map(({ usedBy }) => Number(usedBy?.slice(usedBy.lastIndexOf('/') + 1) ?? 0))
+    .map(({ usedBy }) => (usedBy === null ? 0 : numberOfAttempt(usedBy)))
   const first = Math.max(1, ...grants)
-  const certain = attempts.filter(
+  const certain = ofCall(attempts, keyOf(record)).filter(
     (row) =>
-      callKeyOfAttempt(row.attemptId) === keyOf(record) &&
       row.attempt >= first &&
       row.verifies &&
       (row.outcome === 'refused' || row.outcome === 'not_sent'),

@@ -1,4 +1,12 @@
 // One look at one run of a ledger (B8): what its rows say about each other, and about its events.
+
+import {
+  callOfAttempt,
+  attemptId as idOf,
+  numberOfAttempt,
+  placeOfAttempt,
+  visitOfAttempt,
+} from '../model/attempt-id.ts'
 import { sha256 } from '../model/canonical.ts'
 import { readChain } from '../model/checkpoint.ts'
 import { isCounterfoilError } from '../model/errors.ts'
@@ -12,7 +20,6 @@ import {
   isAsked,
   keyOf,
   type Run,
-  visitOfAttempt,
 } from '../model/records.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { rowsOf } from '../store/pages.ts'
@@ -92,7 +99,7 @@ export class RunCheck {
     if (!row.verifies) return this.find('mac', attemptId, 'its end is not as it was signed')
     this.checkHolder(attemptId, row)
     this.inOrder(attemptId, ['dispatched', row.dispatchedAt], ['ended', endedAt])
-    if (attemptId !== `${call}/${attempt}` || (endedAt === null) !== (row.outcome === null)) {
+    if (numberOfAttempt(attemptId) !== attempt || (endedAt === null) !== (row.outcome === null)) {
       this.find('attempt', attemptId, 'its number, end and outcome do not fit together')
     }
   }
@@ -110,7 +117,7 @@ export class RunCheck {
     const call = callOfAttempt(attemptId)
     if (outcome === 'landed') this.landed.add(call)
     const keys = [call.slice(call.indexOf('/') + 1)]
-    this.claimSeq(placeOfAttempt(attemptId), seq, { of: 'evidence', keys, subject: attemptId })
+    this.claimSeq(visitPlace(attemptId), seq, { of: 'evidence', keys, subject: attemptId })
   }
 
   private addDecision(row: Sealed<Decision>): void {
@@ -158,7 +165,7 @@ export class RunCheck {
     const sent = record.replayClass === 'pure' ? 0 : record.attempt
     for (const row of rows) {
       const { attemptId, dispatchedAt } = row
-      if (numberOf(row) > sent) {
+      if (numberOfAttempt(row.attemptId) > sent) {
         const message = `its call knows of ${sent} attempts: the record is an older form of itself`
         this.find('attempt', attemptId, message)
       }
@@ -166,11 +173,15 @@ export class RunCheck {
       this.inOrder(attemptId, ['dispatched', dispatchedAt], ['call settled', record.settledAt])
     }
     for (let number = 1; number <= sent; number++) {
-      if (rows.some((row) => numberOf(row) === number)) continue
+      if (rows.some((row) => numberOfAttempt(row.attemptId) === number)) continue
       this.find('attempt', `${call}/${number}`, 'the row of this attempt was removed')
     }
-    const last = rows.find((row) => numberOf(row) === sent)
+    const last = rows.find((row) => numberOfAttempt(row.attemptId) === sent)
     if (last === undefined) return
+    const place = placeOfAttempt(last.attemptId)
+    if (last.attemptId !== place && last.attemptId !== idOf(place, record)) {
+      this.find('attempt', last.attemptId, 'its name is not the one that its call was sent with')
+    }
     if (last.workerId !== record.workerId || last.fence !== record.fence) {
       const wrote = `${record.workerId} at fence ${record.fence}`
       const sender = `${last.workerId} at fence ${last.fence}`
@@ -327,20 +338,11 @@ const telling = [
   'decided',
 ]
 
-function callOfAttempt(attemptId: string): string {
-  return attemptId.slice(0, attemptId.lastIndexOf('/'))
-}
-
-/** By its id, which is its key: the column is signed only with its end. */
-function numberOf({ attemptId }: Attempt): number {
-  return Number(attemptId.slice(attemptId.lastIndexOf('/') + 1))
-}
-
 function placeOf(call: string): string {
   return call.slice(0, call.indexOf('/'))
 }
 
-function placeOfAttempt(attemptId: string): string {
+function visitPlace(attemptId: string): string {
   const { generation, visit } = visitOfAttempt(attemptId)
   return `${generation}#${visit}`
 }

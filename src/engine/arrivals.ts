@@ -1,7 +1,9 @@
 // What has come for a visit's waits since it was recorded: signals that were sent, times that have
 // passed, children that ended. Pure functions over what was loaded.
+
+import { attemptPlace } from '../model/attempt-id.ts'
 import { canonical } from '../model/canonical.ts'
-import { attemptId, type CallRecord, isWait, type Signal } from '../model/records.ts'
+import { type CallRecord, isWait, type Signal } from '../model/records.ts'
 import type { Loaded, Sealed } from '../store/store.ts'
 import type { Entry } from './entry.ts'
 
@@ -40,7 +42,7 @@ export function trustedSignals(rows: readonly Sealed<Signal>[]): Signal[] {
 }
 
 export function usedSignal(signal: Signal, run: Loaded['run'], key: string): Signal {
-  return { ...signal, usedBy: attemptId(run.generation, run.visit, key, 0) }
+  return { ...signal, usedBy: attemptPlace(run.generation, run.visit, key, 0) }
 }
 
 /** What `ctx.signal` answers with. */

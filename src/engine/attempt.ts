@@ -64,6 +64,8 @@ export class LiveCall implements CallInfo {
   readonly attemptId: string
   readonly idempotencyKey: string | null
   readonly live: unknown
+  /** `generation#visit/tool/hash/occurrence`: for our own tools, which are told of every call. */
+  readonly place: string
   deferred = false
   /** Told of every heartbeat, with its details as JSON. */
   onBeat: (json: string) => void = () => {}
@@ -72,8 +74,13 @@ export class LiveCall implements CallInfo {
   private reason: Error | null = null
 
   /** `token`: what an asynchronous tool's upstream calls back with. */
-  constructor(of: Omit<CallInfo, 'abortSignal' | 'defer' | 'heartbeat'>, token: string | null) {
+  constructor(
+    of: Omit<CallInfo, 'abortSignal' | 'defer' | 'heartbeat'>,
+    token: string | null,
+    place: string,
+  ) {
     this.token = token
+    this.place = place
     this.runId = of.runId
     this.node = of.node
     this.tool = of.tool

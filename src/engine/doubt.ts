@@ -19,6 +19,7 @@ import { jsonSchemaOf } from '../model/schema.ts'
 import type { Changes } from '../store/store.ts'
 import type { Ask, IssuedCall } from './call.ts'
 import type { Entry } from './entry.ts'
+import { sentName } from './rows.ts'
 import type { Visit } from './visit.ts'
 
 const titles: Record<DoubtReason, string> = {
@@ -54,6 +55,7 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
     ...nothing,
     input,
     attempt: about?.attempt ?? 0,
+    ...(about && about.attempt > 0 ? { attemptId: sentName(visit, about) } : {}),
     idempotencyKey: about?.idempotencyKey ?? null,
     unmatched: besideOf(visit, call, reason),
     error: reason === 'unknown' ? unsafeError(visit, call, about, input) : null,

@@ -1,10 +1,10 @@
 // What a visit finds when it begins: every record with all that was learnt about it since. Late
 // evidence and decisions become answers here, and get the seq that orders them among the results.
 import type { Clock } from '../clock.ts'
+import { callKeyOfAttempt, numberOfAttempt } from '../model/attempt-id.ts'
 import {
   type Attempt,
   type CallRecord,
-  callKeyOfAttempt,
   type Decision,
   type Evidence,
   eventOf,
@@ -237,7 +237,7 @@ class Opener implements Opening {
       return
     }
     if (decision.outcome === 'did_not_happen') {
-      const used = decision.usedBy === null ? null : attemptNumber(decision.usedBy)
+      const used = decision.usedBy === null ? null : numberOfAttempt(decision.usedBy)
       const attempts = this.attemptsOf(entry.key)
       const left = used === null ? 0 : entry.record.attempt - used + 1
       const known = attempts.filter((a) => used !== null && a.attempt >= used && !this.isUnknown(a))
@@ -344,8 +344,4 @@ export function isUnknown(attempt: Sealed<Attempt>): boolean {
 
 function unresolvedKey({ tool, inputHash }: CallRecord): string {
   return `${tool}/${inputHash}`
-}
-
-function attemptNumber(attemptId: string): number {
-  return Number(attemptId.slice(attemptId.lastIndexOf('/') + 1))
 }

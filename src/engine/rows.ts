@@ -1,12 +1,14 @@
 // The rows that an attempt leaves behind, made of the run, the call, and what was recorded before.
+
+import { attemptId, attemptName, attemptPlace, callOfAttempt } from '../model/attempt-id.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
 import {
   type Attempt,
-  attemptId,
   type CallRecord,
   type Decision,
   isHeld,
   keyOf,
+  type Run,
 } from '../model/records.ts'
 import { LiveCall } from './attempt.ts'
 import type { IssuedCall } from './call.ts'
@@ -74,7 +76,7 @@ export function attemptRow(
   return {
     namespace: run.namespace,
     runId: run.runId,
-    attemptId: attemptId(run.generation, run.visit, keyOf(record), record.attempt),
+    attemptId: attemptId(placeOf(run, keyOf(record), record.attempt), record),
     attempt: record.attempt,
     fence: run.fence,
     workerId: run.workerId ?? '',
@@ -91,27 +93,43 @@ export function attemptRow(
 
 /** A grant that was consumed by something else than an attempt: a question, a refusal. */
 export function usedGrant({ run }: Visit, { grant, key }: IssuedCall): Decision[] {
-  return grant ? [{ ...grant, usedBy: attemptId(run.generation, run.visit, key, 0) }] : []
+  return grant ? [{ ...grant, usedBy: placeOf(run, key, 0) }] : []
 }
 
-/** The call as the tool's functions see it. */
+function placeOf({ generation, visit }: Run, key: string, attempt: number): string {
+  return attemptPlace(generation, visit, key, attempt)
+}
+
+/** What the record's attempt was called when it was sent, also by an older release. */
+export function sentName({ run, loaded }: Visit, record: CallRecord): string {
+  const place = placeOf(run, keyOf(record), record.attempt)
+  const isOld = loaded.attempts.some((row) => row.attemptId === place)
+  return isOld ? place : attemptName(attemptId(place, record))
+}
+
+/** The call as the tool's functions see it. A pure one has no record yet. */
 export function liveCall(
-  { run }: Visit,
+  visit: Visit,
   call: IssuedCall,
   attempt: number,
   record: CallRecord | null,
   token: string | null = null,
 ): LiveCall {
-  const { runId, node, generation, visit } = run
-  const id = attemptId(generation, visit, record ? keyOf(record) : call.key, attempt)
+  const { run } = visit
+  const place = placeOf(run, record ? keyOf(record) : call.key, attempt)
   const of = {
-    runId,
-    node,
+    runId: run.runId,
+    node: run.node,
     tool: call.tool.name,
     attempt,
-    attemptId: id,
+    attemptId: record ? sentName(visit, record) : freshName(visit, place),
     idempotencyKey: record?.idempotencyKey ?? null,
     live: call.risk.live,
   }
-  return new LiveCall(of, token)
+  return new LiveCall(of, token, callOfAttempt(place))
+}
+
+function freshName({ run, clock }: Visit, place: string): string {
+  const { namespace, runId } = run
+  return attemptName(attemptId(place, { namespace, runId, spanId: clock.uuid() }))
 }

@@ -4,9 +4,11 @@
 // Does not own: the park itself (visit.ts), nor what has come before the load (arrivals.ts).
 // Invariants: I10 what comes while the visit is loaded is found by its park, or by `hear`, never
 // lost between the two. A wait is answered once, by its record.
+
+import { attemptPlace, placeOfAttempt } from '../model/attempt-id.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
 import type { Graph } from '../model/graph.ts'
-import { attemptId, type CallRecord, type Signal, type WaitKind } from '../model/records.ts'
+import type { CallRecord, Signal, WaitKind } from '../model/records.ts'
 import { newRun } from '../store/new-run.ts'
 import type { Loaded, NewRun } from '../store/store.ts'
 import { parseResult, type Settled } from './answers.ts'
@@ -131,9 +133,10 @@ export class Waits {
         continue
       }
       const number = wait === null ? record.attempt : 0
-      const id = attemptId(visit.run.generation, visit.run.visit, call.key, number)
-      call.beatAt = now.attempts.find((row) => row.attemptId === id)?.beatAt ?? call.beatAt
-      const heard = now.evidence.find((row) => row.attemptId === id && row.verifies)
+      const place = attemptPlace(visit.run.generation, visit.run.visit, call.key, number)
+      const isOwn = ({ attemptId }: { attemptId: string }) => placeOfAttempt(attemptId) === place
+      call.beatAt = now.attempts.find(isOwn)?.beatAt ?? call.beatAt
+      const heard = now.evidence.find((row) => isOwn(row) && row.verifies)
       if (heard?.outcome !== 'landed' || heard.seq !== null) continue
       const { verifies: _, ...evidence } = heard
       const json = wait ? childJson(heard.resultJson, outputs) : heard.resultJson
@@ -204,8 +207,9 @@ export function deadlineOf(visit: Visit, call: IssuedCall): number | null {
   const dueAt = record?.dueAt ?? null
   const { heartbeatMs } = call.tool.rules
   if (record === null || dueAt === null || call.wait !== null || heartbeatMs === null) return dueAt
-  const id = attemptId(visit.run.generation, visit.run.visit, call.key, record.attempt)
-  const attempt = visit.loaded.attempts.find((row) => row.attemptId === id)
+  const place = attemptPlace(visit.run.generation, visit.run.visit, call.key, record.attempt)
+  const isOwn = ({ attemptId }: { attemptId: string }) => placeOfAttempt(attemptId) === place
+  const attempt = visit.loaded.attempts.find(isOwn)
   const sentAt = attempt?.dispatchedAt ?? call.dispatchedAt ?? record.createdAt
   const heardAt = call.beatAt ?? attempt?.beatAt ?? sentAt
   return Math.min(dueAt, heardAt + heartbeatMs)
@@ -222,8 +226,8 @@ export function callbackOf(visit: Visit, call: IssuedCall): 'none' | 'open' | 'o
 /** The same for every replay: a child is one however often its parent asks for it. */
 export function childId(visit: Visit, call: IssuedCall): string {
   const { namespace, runId, generation, visit: number } = visit.run
-  const id = attemptId(generation, number, call.key, 0)
-  return `child_${sha256(canonical([namespace, runId, id])).slice(0, 32)}`
+  const place = attemptPlace(generation, number, call.key, 0)
+  return `child_${sha256(canonical([namespace, runId, place])).slice(0, 32)}`
 }
 
 function childName(visit: Visit, call: IssuedCall): string | null {
@@ -232,7 +236,7 @@ function childName(visit: Visit, call: IssuedCall): string | null {
 
 function childOf(visit: Visit, call: IssuedCall, graph: Graph): NewRun {
   const { namespace, runId, generation, visit: number, traceId, startedBy } = visit.run
-  const parent = { runId, attemptId: attemptId(generation, number, call.key, 0) }
+  const parent = { runId, attemptId: attemptPlace(generation, number, call.key, 0) }
   const { input } = JSON.parse(call.inputJson) as { input: unknown }
   const of = { namespace, runId: childId(visit, call), input, parent, traceId }
   // Whoever started the parent started this: they may not decide here what they may not there.

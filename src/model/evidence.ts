@@ -1,11 +1,11 @@
 // What late evidence changes (I11), as a pure function over the run as it stands. It ends its
 // attempt, closes an undecided doubt of that attempt if it settles it, and voids a grant not yet
 // used; after any other decision it is a conflict, on record, for a person to look at.
+import { callKeyOfAttempt, numberOfAttempt, ofCall } from './attempt-id.ts'
 import {
   type Attempt,
   bare,
   type CallRecord,
-  callKeyOfAttempt,
   type Decision,
   type Event,
   type Evidence,
@@ -111,7 +111,7 @@ function concerns(decision: Decision, attempt: Attempt): boolean {
 
 /** The number of the attempt that used a grant; Infinity for any other decision. */
 function usedAt({ usedBy }: Decision): number {
-  return usedBy === null ? Infinity : Number(usedBy.slice(usedBy.lastIndexOf('/') + 1))
+  return usedBy === null ? Infinity : numberOfAttempt(usedBy)
 }
 
 /** What is reported now cannot be true together with what was recorded or decided before. */
@@ -140,8 +140,7 @@ function allCertain(now: EvidenceView, evidence: Evidence): boolean {
   // What a person has ruled out, by a grant that was used since, holds nothing up.
   const grants = now.decisions.filter((row) => row.usedBy && callKeyOfAttempt(row.usedBy) === key)
   const ruledOut = Math.max(0, ...grants.map(usedAt))
-  return now.attempts
-    .filter((row) => callKeyOfAttempt(row.attemptId) === key)
+  return ofCall(now.attempts, key)
     .filter((row) => row.attemptId !== evidence.attemptId && row.attempt >= ruledOut)
     .every((row) => row.outcome === 'refused' || row.outcome === 'not_sent')
 }

@@ -61,6 +61,8 @@ export interface ItemBody {
   readonly scope: { readonly nodeId: string; readonly checkpointId: string } | null
   readonly input: unknown
   readonly attempt: number
+  /** What the last attempt is called upstream, if the tool sent `call.attemptId` along. */
+  readonly attemptId?: string
   readonly idempotencyKey: string | null
   /**
    * Drift: the recorded calls that nothing claimed. Same effect: those that may have had it, of

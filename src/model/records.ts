@@ -302,24 +302,6 @@ export function keyOf(subject: { tool: string; inputHash: string; occurrence: nu
   return callKey(subject.tool, subject.inputHash, subject.occurrence)
 }
 
-/**
- * Unique within the run, readable, and with the visit in front so that one range holds a visit's
- * attempts: `0#1/send_email/3f9a…/0/1`.
- */
-export function attemptId(generation: number, visit: number, key: string, attempt: number): string {
-  return `${generation}#${visit}/${key}/${attempt}`
-}
-
-/** The call of an attempt, from the attempt's id. */
-export function callKeyOfAttempt(id: string): string {
-  return id.slice(id.indexOf('/') + 1, id.lastIndexOf('/'))
-}
-
-export function visitOfAttempt(id: string): { generation: number; visit: number } {
-  const [generation, visit] = id.slice(0, id.indexOf('/')).split('#').map(Number)
-  return { generation: generation ?? 0, visit: visit ?? 0 }
-}
-
 /** A row as it is written: without the answer that reading it had added. */
 export function bare<T extends object>(row: T): T {
   const { verifies: _, ...rest } = row as T & { verifies?: boolean }

@@ -12,11 +12,11 @@ import {
   type RiskPolicy,
   tool,
 } from '../../src/index.ts'
+import { attemptPlace } from '../../src/model/attempt-id.ts'
 import { canonical, sha256 } from '../../src/model/canonical.ts'
 import { firstCheckpoint, nextCheckpoint } from '../../src/model/checkpoint.ts'
 import {
   type Attempt,
-  attemptId,
   type CallRecord,
   type Decision,
   type Evidence,
@@ -62,7 +62,7 @@ function call(nth: number, more: Partial<CallRecord> = {}): CallRecord {
 }
 
 function attemptOf(record: CallRecord, number: number, more: Partial<Attempt> = {}): Attempt {
-  const id = attemptId(0, 1, keyOf(record), number)
+  const id = attemptPlace(0, 1, keyOf(record), number)
   const made = { attemptId: id, attempt: number, dispatchedAt: record.createdAt + number }
   return fixture.attempt(1, { ...made, ...more })
 }

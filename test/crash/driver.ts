@@ -17,6 +17,7 @@ export interface Effect {
   key: string | null
   input: unknown
   attemptId: string | null
+  attempt?: number
   runId?: string
   result: unknown
   repeated: boolean

@@ -2,11 +2,13 @@
 // one winner for each fence, no receipt without its effect, no effect without its intent, and
 // nothing durable that follows from something that is not. True at the end, and of the file as a
 // dead process has left it.
+
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifyLedger } from '../../src/client/verify.ts'
 import { open } from '../../src/index.ts'
+import { attemptName, callOfAttempt } from '../../src/model/attempt-id.ts'
 import { type CallRecord, keyOf, type Run } from '../../src/model/records.ts'
 import { scopeGraph, scopeVisit } from '../../src/model/scope.ts'
 import { rowsOf } from '../../src/store/pages.ts'
@@ -109,7 +111,7 @@ class RunHistory {
   }
 
   private checkEffects(): void {
-    const known = new Set(this.attempts.map(({ attemptId }) => attemptId))
+    const known = new Set(this.attempts.map(({ attemptId }) => attemptName(attemptId)))
     for (const { tool, attemptId } of this.effects) {
       // A host asks its model by itself, and may ask it again.
       if (tool === 'model' && attemptId === null) continue
@@ -119,8 +121,10 @@ class RunHistory {
 
   private checkReceipt(record: CallRecord): void {
     if (record.status !== 'committed' || !acting.includes(record.tool)) return
-    const call = `${this.placeOf(record)}/${keyOf(record)}/`
-    const landed = this.effects.filter(({ attemptId }) => attemptId?.startsWith(call))
+    const call = `${this.placeOf(record)}/${keyOf(record)}`
+    const own = this.attempts.filter(({ attemptId }) => callOfAttempt(attemptId) === call)
+    const names = new Set(own.map(({ attemptId }) => attemptName(attemptId)))
+    const landed = this.effects.filter(({ attemptId }) => names.has(attemptId ?? ''))
     if (landed.length === 0) return void this.wrong.push(`a receipt without an effect: ${call}`)
     if (record.resultJson === null) return
     const { id } = JSON.parse(record.resultJson) as { id?: string }

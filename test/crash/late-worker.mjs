@@ -28,8 +28,8 @@ async function byProcess(/** @type {unknown} */ body) {
 const outlives = how === 'process'
 const mail = tool({
   ...{ name: 'mail', replayClass: 'unsafe_on_replay', input: any, quietMs, outlives },
-  run: async (input, { attemptId, runId: of }) => {
-    const body = { tool: 'mail', key: null, input, attemptId, runId: of }
+  run: async (input, { attemptId, attempt, runId: of }) => {
+    const body = { tool: 'mail', key: null, input, attemptId, attempt, runId: of }
     if (outlives) return byProcess(body)
     const sent = post(Number(port), { ...body, lateMs })
     process.stdout.write('sending\n')

@@ -35,15 +35,11 @@ export function answerTo(item, effects) {
   if (item.kind === 'approval') return approvalOf(item)
   // Its workers were killed: the run is not to blame.
   if (item.reason === 'poison') return { outcome: 'resume' }
-  const { subject, attempt } = item.body
+  const { subject, attemptId: id } = item.body
   if (item.reason !== 'unknown' || subject === null) {
     throw new Error(`nobody should be asked this: ${item.runId}: ${item.title}`)
   }
-  const { tool, inputHash, occurrence } = subject
-  const visit = `${item.generation}#${item.visit}`
-  const id = `${visit}/${tool}/${inputHash}/${occurrence}/${attempt}`
-  const ofRun = (/** @type {Effect} */ { runId, input }) => (runId ?? input.to) === item.runId
-  const landed = effects.find((effect) => effect.attemptId === id && ofRun(effect))
+  const landed = effects.find((effect) => effect.attemptId === id)
   return landed ? { outcome: 'happened', result: landed.result } : { outcome: 'did_not_happen' }
 }
 

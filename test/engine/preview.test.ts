@@ -2,9 +2,10 @@
 // call at the next resume is what was foretold.
 import { describe, expect, test } from 'vitest'
 import type { PreviewAction } from '../../src/client/preview.ts'
+import { callKeyOfAttempt } from '../../src/model/attempt-id.ts'
 import { NotSentError, RefusedError } from '../../src/model/errors.ts'
 import type { Graph } from '../../src/model/graph.ts'
-import { callKeyOfAttempt, keyOf } from '../../src/model/records.ts'
+import { keyOf } from '../../src/model/records.ts'
 import type { RiskPolicy } from '../../src/model/risk.ts'
 import type { ReplayClass } from '../../src/model/tool.ts'
 import { type Fake, type FakeOptions, fake, flow, Lab, type ProcessOptions, work } from '../lab.ts'

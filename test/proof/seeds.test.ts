@@ -24,8 +24,8 @@ test('J3 late: an effect that landed before the end is not late and not asked ab
 
 test('J3 late: a second attempt after the death does not make the first one late', () => {
   const effect = { tool: 'mail', key: null, input: {}, result: null, repeated: false }
-  const first = { ...effect, attemptId: '0#1/mail/x/0/1', at: 100 }
-  const second = { ...effect, attemptId: '0#1/mail/x/0/2', at: 300 }
+  const first = { ...effect, attemptId: 'a', attempt: 1, at: 100 }
+  const second = { ...effect, attemptId: 'b', attempt: 2, at: 300 }
   expect(lateBy([first, second], 200)).toBeNull()
   expect(lateBy([second], 200)).toBeNull()
   expect(lateBy([{ ...first, at: 250 }], 200)).toBe(50)

@@ -1,9 +1,11 @@
 // One life of one program: the real engine on the memory store under a virtual clock, crashed,
 // resumed with other latencies, crashed again, its doubts decided truthfully, until the run has
 // ended.
+
 import { Inbox } from '../../src/client/inbox.ts'
 import { sendSignal } from '../../src/client/signal.ts'
 import { startRun } from '../../src/client/start.ts'
+import type { LiveCall } from '../../src/engine/attempt.ts'
 import { Committer } from '../../src/engine/committer.ts'
 import { type Engine, execute } from '../../src/engine/execute.ts'
 import { RateLimits } from '../../src/engine/rate-limit.ts'
@@ -245,7 +247,7 @@ function graphOf(life: Life, clock: VirtualClock, misdeclared: boolean): Graph {
   const nodes = new Map<string, CallNode>()
   const serve = (input: unknown, call: Parameters<World['serve']>[2]) => {
     const { v } = input as SimInput
-    const occurrence = call.attemptId.split('/').at(-2)
+    const occurrence = (call as LiveCall).place.split('/').at(-1)
     const node = nodes.get(`${call.tool}|${v}|${occurrence}`) ?? life.sites.get(`${call.tool}|${v}`)
     if (node === undefined) throw new Error('an input that nobody issued')
     return world.serve(node, input as SimInput, call, clock)

@@ -1,6 +1,7 @@
 // The person who decides: looks at the world and tells the truth.
 import type { Inbox } from '../../src/client/inbox.ts'
-import { attemptId, type Item, keyOf, type UnmatchedCall } from '../../src/model/records.ts'
+import { attemptPlace } from '../../src/model/attempt-id.ts'
+import { type Item, keyOf, type UnmatchedCall } from '../../src/model/records.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Life } from './life.ts'
 import type { SentAttempt, SimResult } from './world.ts'
@@ -58,7 +59,7 @@ function drift(life: Life, item: Item): Said {
 function attemptsOf(life: Life, key: string, upTo: number): SentAttempt[] {
   const found: SentAttempt[] = []
   for (let n = 1; n <= upTo; n++) {
-    const sent = life.world.attempts.get(attemptId(0, 1, key, n))
+    const sent = life.world.attempts.get(attemptPlace(0, 1, key, n))
     if (sent) found.push(sent)
   }
   return found

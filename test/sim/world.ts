@@ -1,5 +1,6 @@
 // The upstreams: every attempt that was sent, whether its effect landed, and what it answered. It
 // outlives the worker: a sent attempt may land after a crash.
+import type { LiveCall } from '../../src/engine/attempt.ts'
 import { RefusedError } from '../../src/model/errors.ts'
 import type { CallInfo } from '../../src/model/tool.ts'
 import type { VirtualClock } from './clock.ts'
@@ -62,7 +63,7 @@ export class World {
       if (node.fails) throw new RefusedError('refused')
       return this.result(node, input.v)
     }
-    const id = call.attemptId
+    const id = `${(call as LiveCall).place}/${call.attempt}`
     if (this.attempts.has(id)) this.sentTwice.push(id)
     // An upstream that takes keys counts the same key once; another ignores what it is given.
     const key = node.callClass === 'keyed' ? call.idempotencyKey : null

@@ -13,7 +13,7 @@ const item = {
 } as unknown as Item
 const cut = {
   ...{ what: 'run', runId: 'r', tool: 'alpha', input: {}, key: null, real: true, reply: null },
-  ...{ attemptId: `1#1/${keyOf(subject as never)}/1`, effects: null, token: null },
+  ...{ callId: `1#1/${keyOf(subject as never)}`, effects: null, token: null },
 } as unknown as Entry
 
 async function decided(before: number | null, now: number | null) {

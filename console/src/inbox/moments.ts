@@ -29,7 +29,7 @@ function ofAttempt(attempt: Attempt): Moment[] {
     {
       at: attempt.dispatched_at,
       what: 'Intent recorded, then dispatched',
-      more: `${name} by ${worker}`,
+      more: `${name} by ${worker}; its id ${attempt.attempt_id}`,
       tone: 'busy',
     },
   ]

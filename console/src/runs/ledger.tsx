@@ -102,7 +102,8 @@ function Attempts({ entry }: { entry: Entry }) {
       <ol class="plain">
         {entry.attempts.map((one) => (
           <li key={one.attempt}>
-            {`${one.attempt}: dispatched `}
+            {`${one.attempt}: `}
+            <code>{one.attempt_id}</code> {'dispatched '}
             <Time at={one.dispatched_at} /> {`by ${one.worker_id}, `}
             {one.ended_at === null ? 'no end of its own' : 'ended '}
             {one.ended_at === null ? null : <Time at={one.ended_at} />}{' '}

@@ -5,7 +5,7 @@ import { isClaim } from '../../model/approval.ts'
 import { canonical } from '../../model/canonical.ts'
 import type { DecideRequest } from '../../model/decide.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
-import { callKeyOfAttempt, type Item, isAsked, keyOf } from '../../model/records.ts'
+import { type Item, isAsked, keyOf } from '../../model/records.ts'
 import { neededFor } from '../../model/vote.ts'
 import { refusedText } from './blame.ts'
 import { runsOf } from './idle.ts'
@@ -126,11 +126,9 @@ export class Attendant {
   private sendsOf({ runId, generation, visit, body }: Item): Entry[] {
     if (body.subject === null) return []
     const call = `${generation}#${visit}/${keyOf(body.subject)}`
-    return this.stage.entries().filter((entry) => {
-      const at = entry.attemptId.slice(0, entry.attemptId.indexOf('/'))
-      const own = `${at}/${callKeyOfAttempt(entry.attemptId)}`
-      return entry.what === 'run' && entry.runId === runId && own === call
-    })
+    return this.stage
+      .entries()
+      .filter(({ what, runId: of, callId }) => what === 'run' && of === runId && callId === call)
   }
 
   private async landed(item: Item): Promise<Landed | null> {

@@ -11,7 +11,7 @@ import type { ChaosDoubt, ChaosFinding } from './report.ts'
 import { movingParts, withoutParts } from './restless.ts'
 import { countOf } from './totals.ts'
 import type { End, Entry } from './types.ts'
-import { callIdOf, unguarded } from './upstream.ts'
+import { unguarded } from './upstream.ts'
 
 export type UpstreamKind = 'mock' | 'recorded' | 'real'
 
@@ -96,10 +96,10 @@ export class Judge {
     const calls = new Map<string, { tool: string; input: unknown; times: number }>()
     const keys = new Set<string>()
     for (const entry of driven.entries) {
-      const { what, tool, attemptId } = entry
-      if (what !== 'run' || attemptId.startsWith(unguarded)) continue
+      const { what, tool, callId } = entry
+      if (what !== 'run' || callId.startsWith(unguarded)) continue
       if (this.effectsOf(entry, keys) === 0) continue
-      const id = `${entry.runId}/${callIdOf(attemptId)}`
+      const id = `${entry.runId}/${callId}`
       const input = this.still(tool, nameless(entry.input, runId))
       calls.set(id, { tool, input, times: (calls.get(id)?.times ?? 0) + 1 })
     }

@@ -87,6 +87,8 @@ export interface Ask {
   readonly replayClass: ReplayClass | null
   readonly attempt: number
   readonly attemptId: string
+  /** The very call: `generation#visit/tool/hash/occurrence`, or one that nobody guards. */
+  readonly callId: string
   readonly key: string | null
   readonly input: unknown
   /** What the upstream of an asynchronous tool calls back with. */

@@ -109,9 +109,9 @@ export class Upstream {
   private replay(ask: Ask): Reply {
     const { recorded } = this.parts
     const hash = sha256(canonical(ask.input))
-    const own = callIdOf(ask.attemptId)
     const alike = recorded.filter((row) => row.tool === ask.tool && row.inputHash === hash)
-    const row = alike.find((one) => one.runId === ask.runId && one.callId === own) ?? alike[0]
+    const row =
+      alike.find((one) => one.runId === ask.runId && one.callId === ask.callId) ?? alike[0]
     if (row === undefined) return { ok: false, error: missing(ask, recorded) }
     if (row.errorJson !== null) return { ok: false, error: failedBefore(JSON.parse(row.errorJson)) }
     return row.resultJson === null ? { ok: true } : { ok: true, value: JSON.parse(row.resultJson) }
@@ -125,13 +125,8 @@ function failedBefore({ kind, name, message }: FailureData): Failure {
   return { name: 'RefusedError', message, code: 'REFUSED' }
 }
 
-/** How the attempts of calls begin that do not pass the gate. */
+/** How the ids of calls begin that do not pass the gate. */
 export const unguarded = 'unguarded/'
-
-/** The call of an attempt: what is in front of its number. */
-export function callIdOf(attemptId: string): string {
-  return attemptId.slice(0, attemptId.lastIndexOf('/'))
-}
 
 /** Of the mocks that somebody wrote: every object also has a `toString`. */
 export function mockOf(mocks: Mocks, tool: string): MockPair | undefined {

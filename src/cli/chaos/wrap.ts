@@ -1,5 +1,6 @@
 // Gives a graph's tools another upstream, and a boundary before and after each dispatch. All else
 // is the user's own: nodes, schemas, classes, keys, timeouts.
+import type { LiveCall } from '../../engine/attempt.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import type { Call, Context, StepSpec } from '../../model/context.ts'
 import { CounterfoilError, NotSentError, RefusedError } from '../../model/errors.ts'
@@ -67,8 +68,16 @@ export class Wrapper {
     return async (tool, input = null, { replayClass = null, idempotencyKey = null } = {}) => {
       await hit(`before ${tool}`)
       const of = { what: 'run', runId, node: '', tool, replayClass, attempt: 1 } as const
-      const attemptId = `${unguarded}${tool}/${++count}`
-      const sent = { ...of, attemptId, key: idempotencyKey, input, token: null, real: false }
+      const callId = `${unguarded}${tool}/${++count}`
+      const sent = {
+        ...of,
+        attemptId: callId,
+        callId,
+        key: idempotencyKey,
+        input,
+        token: null,
+        real: false,
+      }
       const reply = await ask(sent)
       await hit(`after ${tool}`)
       return saidOf(reply)
@@ -186,10 +195,12 @@ function chanceOf(place: string): number {
 function askOf(
   { name, replayClass }: Tool,
   input: unknown,
-  { runId, node, attempt, attemptId, idempotencyKey }: CallInfo,
+  call: CallInfo,
   what: Ask['what'],
 ): Omit<Ask, 'token' | 'real'> {
-  const of = { runId, node, tool: name, replayClass, attempt, attemptId }
+  const { runId, node, attempt, attemptId, idempotencyKey } = call
+  const { place: callId } = call as LiveCall
+  const of = { runId, node, tool: name, replayClass, attempt, attemptId, callId }
   return { what, ...of, key: idempotencyKey, input }
 }
 

@@ -1,4 +1,5 @@
 // The ledger as it travels: by --json and by the API.
+import { attemptName, numberOfAttempt } from '../../model/attempt-id.ts'
 import type { Evidence } from '../../model/records.ts'
 import type { Sealed } from '../../store/store.ts'
 import type { LedgerEntry } from '../ledger.ts'
@@ -12,6 +13,7 @@ export function entryJson({ record, visit, attempts, evidence, decisions }: Ledg
     ...row,
     attempt_count: count,
     attempts: attempts.map((one) => ({
+      attempt_id: attemptName(one.attemptId),
       attempt: one.attempt,
       worker_id: one.workerId,
       fence: one.fence,
@@ -29,7 +31,8 @@ export function entryJson({ record, visit, attempts, evidence, decisions }: Ledg
 
 function evidenceJson(row: Sealed<Evidence>) {
   return {
-    attempt: Number(row.attemptId.slice(row.attemptId.lastIndexOf('/') + 1)),
+    attempt_id: attemptName(row.attemptId),
+    attempt: numberOfAttempt(row.attemptId),
     outcome: row.outcome,
     result: row.resultJson === null ? null : JSON.parse(row.resultJson),
     result_digest: row.resultDigest,

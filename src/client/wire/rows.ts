@@ -206,6 +206,7 @@ function attemptJson(
 ) {
   const worker = workers.get(attempt.workerId)
   return {
+    attempt_id: attempt.attemptId,
     attempt: attempt.attempt,
     worker_id: attempt.workerId,
     pid: worker?.pid ?? null,

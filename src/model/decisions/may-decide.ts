@@ -1,11 +1,11 @@
 // Whether an item can be decided now, by this person, with this outcome: asked by `decide` before
 // it writes anything, and by every screen before it offers anything. I5 is enforced here: nobody
 // may say "it did not happen" of an attempt that may still land.
+import { ofCall } from '../attempt-id.ts'
 import { CounterfoilError } from '../errors.ts'
 import {
   type Attempt,
   type CallRecord,
-  callKeyOfAttempt,
   type Decision,
   type Evidence,
   type Item,
@@ -66,9 +66,8 @@ function settledFault(
   const { subject } = item.body
   if (item.reason !== 'unknown' || subject === null) return null
   const key = keyOf(subject)
-  const landed = now.evidence.some(
-    (row) =>
-      row.outcome === 'landed' && row.verifies !== false && callKeyOfAttempt(row.attemptId) === key,
+  const landed = ofCall(now.evidence, key).some(
+    (row) => row.outcome === 'landed' && row.verifies !== false,
   )
   if (landed) return closed(`late evidence says that the call of item ${item.itemId} landed`)
   const record = now.records.find((row) => keyOf(row) === key)
@@ -101,14 +100,12 @@ export function quietUntil(
   const subject = item.body.subject
   if (subject === null) return null
   const key = keyOf(subject)
-  const ends = now.attempts
-    .filter((row) => callKeyOfAttempt(row.attemptId) === key)
-    .map((row) => {
-      const death = row.outlives ? undefined : now.deaths.get(row.workerId)
-      const reported = row.verifies === false ? null : row.endedAt
-      const ended = reported ?? death ?? Number.POSITIVE_INFINITY
-      return { at: ended + row.quietMs, attempt: row.attempt, worker: row.workerId }
-    })
+  const ends = ofCall(now.attempts, key).map((row) => {
+    const death = row.outlives ? undefined : now.deaths.get(row.workerId)
+    const reported = row.verifies === false ? null : row.endedAt
+    const ended = reported ?? death ?? Number.POSITIVE_INFINITY
+    return { at: ended + row.quietMs, attempt: row.attempt, worker: row.workerId }
+  })
   return ends.sort((a, b) => b.at - a.at)[0] ?? { at: 0, attempt: 0, worker: '' }
 }
 

@@ -1,4 +1,5 @@
 // One run, as people look at it.
+
 import { z } from 'zod'
 import { ledgerPage } from '../../client/ledger.ts'
 import { RunHandle } from '../../client/run.ts'
@@ -7,6 +8,7 @@ import { iso } from '../../client/wire/iso.ts'
 import { entryJson } from '../../client/wire/ledger.ts'
 import { decisionJson, eventJson, runJson } from '../../client/wire/rows.ts'
 import { documentJson, previewJson } from '../../client/wire/run.ts'
+import { attemptName } from '../../model/attempt-id.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Attempt, Run } from '../../model/records.ts'
 import { parseStored } from '../../model/stored.ts'
@@ -85,7 +87,7 @@ const ledger = route({
 
 function attemptJson(row: Attempt) {
   return {
-    attempt_id: row.attemptId,
+    attempt_id: attemptName(row.attemptId),
     ...{ attempt: row.attempt, worker_id: row.workerId, fence: row.fence },
     ...{ dispatched_at: iso(row.dispatchedAt), ended_at: iso(row.endedAt) },
     ...{ outcome: row.outcome, outlives: row.outlives, quiet_ms: row.quietMs },

@@ -1,7 +1,9 @@
 // Answers questions about rows. Memory has no MACs: nothing but this process can write here.
+
+import { visitOfAttempt } from '../../model/attempt-id.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
-import { type CallRecord, type Checkpoint, type Item, visitOfAttempt } from '../../model/records.ts'
+import type { CallRecord, Checkpoint, Item } from '../../model/records.ts'
 import type { RunState } from '../../model/run-state.ts'
 import type { ItemFilter, LoadAt, Loaded, Page, RunFilter, Sealed, VersionRow } from '../store.ts'
 import { checkpointKey, type Data, type RunData } from './data.ts'

@@ -1,5 +1,6 @@
 // Takes the rows of ended runs when their time is over (B6).
-import { type CallRecord, callKeyOfAttempt, keyOf, type Swept } from '../../model/records.ts'
+import { callKeyOfAttempt } from '../../model/attempt-id.ts'
+import { type CallRecord, keyOf, type Swept } from '../../model/records.ts'
 import { checkRetention, dueOf, keepsChildren, tombstone } from '../retention.ts'
 import type { Retention } from '../store.ts'
 import { type Data, type RunData, refKey } from './data.ts'

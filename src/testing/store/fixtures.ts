@@ -1,4 +1,5 @@
 // What the concerns share: a bench that opens a store of its own for every test, and rows to put.
+import { attemptPlace } from '../../model/attempt-id.ts'
 import type {
   Attempt,
   CallRecord,
@@ -11,7 +12,7 @@ import type {
   RunRef,
   Signal,
 } from '../../model/records.ts'
-import { attemptId, callKey } from '../../model/records.ts'
+import { callKey } from '../../model/records.ts'
 import { bootId } from '../../store/boot.ts'
 import type { Changes, Commit, CommitResult, Loaded, NewRun, Store } from '../../store/store.ts'
 import { type ManualClock, manualClock } from '../manual-clock.ts'
@@ -203,7 +204,7 @@ export function settled(row: CallRecord, more: Partial<CallRecord> = {}): CallRe
 export function attempt(nth = 1, more: Partial<Attempt> = {}): Attempt {
   return {
     ...ref(),
-    attemptId: attemptId(0, 1, callKey('send', `h${nth}`, 0), 1),
+    attemptId: attemptPlace(0, 1, callKey('send', `h${nth}`, 0), 1),
     ...{ attempt: 1, fence: 1, workerId: worker, outlives: false, quietMs: 60_000 },
     ...{ dispatchedAt: 2_000 + nth, tokenHash: null, beatAt: null, beatJson: null },
     ...{ endedAt: null, outcome: null },

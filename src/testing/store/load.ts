@@ -1,4 +1,5 @@
-import { attemptId, bare, callKey } from '../../model/records.ts'
+import { attemptId, attemptPlace } from '../../model/attempt-id.ts'
+import { bare, callKey } from '../../model/records.ts'
 import {
   attempt,
   type Bench,
@@ -57,10 +58,11 @@ function rowsOfTheVisit({ on, expect }: Bench): void {
 
   on('leaves out attempts, evidence, items and decisions of other visits', async (s) => {
     const run = await s.held()
-    const ids = [attemptId(0, 1, callKey('send', 'h1', 0), 1), attemptId(0, 11, 'x/y/0', 1)]
+    const here = attemptPlace(0, 1, callKey('send', 'h1', 0), 1)
+    const ids = [attemptId(here, { ...run, spanId: 's1' }), attemptPlace(0, 11, 'x/y/0', 1)]
     const visits = [1, 2, 11]
     await s.commit(run, {
-      attempts: [...ids, attemptId(1, 1, 'x/y/0', 1)].map((id) => attempt(1, { attemptId: id })),
+      attempts: [...ids, attemptPlace(1, 1, 'x/y/0', 1)].map((id) => attempt(1, { attemptId: id })),
       evidence: ids.map((id) => evidence(1, { attemptId: id })),
       items: visits.map((visit) => item(`i${visit}`, { visit })),
       decisions: visits.map((visit) => decision(`d${visit}`, { visit })),

@@ -61,7 +61,7 @@ async function attend(site: Site): Promise<{ early: number; said: string; asked:
 /** How long after the death the first attempt landed; null if it did not, or had before. */
 export function lateBy(effects: readonly Effect[], diedAt: number): number | null {
   // Not a later attempt: that is one that a person has allowed.
-  const first = effects.find(({ attemptId }) => attemptId?.endsWith('/1'))
+  const first = effects.find(({ attempt }) => attempt === 1)
   return first?.at !== undefined && first.at > diedAt ? first.at - diedAt : null
 }
 

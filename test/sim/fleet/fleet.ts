@@ -12,7 +12,7 @@ import { SimProcess, type Site } from './process.ts'
 import { Code } from './program.ts'
 import { clockOf, Schedule } from './schedule.ts'
 import { Watch } from './watch.ts'
-import { World } from './world.ts'
+import { placeOf, World } from './world.ts'
 
 const eventsMax = 8_000
 export const leaseMs = 3_000
@@ -72,9 +72,10 @@ class Fleet {
     }
     this.world = new World(this.schedule, seed, tooLate, {
       trace,
-      onSend: ({ runId, attemptId }, input, process) => {
+      onSend: (call, input, process) => {
+        const { runId } = call
         const seen = this.codes.get(process.name)?.seenBefore(runId, input) ?? []
-        this.site.watch.sent(runId, attemptId, seen)
+        this.site.watch.sent(runId, placeOf(call), seen)
         ;(process as SimProcess).boundary()
       },
       callBack: (token, result) => this.clients.callBack(token, result),

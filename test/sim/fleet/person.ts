@@ -1,8 +1,9 @@
 // The person of a fleet: approves, and answers doubts by a look at the world, as late as the rules
 // ask for or earlier where they can make sure. They tell the truth, as far as it can be seen.
 import { Inbox } from '../../../src/client/inbox.ts'
+import { attemptPlace } from '../../../src/model/attempt-id.ts'
 import { isCounterfoilError } from '../../../src/model/errors.ts'
-import { attemptId, type Item, keyOf } from '../../../src/model/records.ts'
+import { type Item, keyOf } from '../../../src/model/records.ts'
 import type { SimProcess, Site } from './process.ts'
 import { stream } from './schedule.ts'
 import type { SimInput, World } from './world.ts'
@@ -157,5 +158,5 @@ function attemptsOf({ generation, visit, body: { subject, attempt } }: Item): st
   if (subject === null) return []
   const key = keyOf(subject)
   // Also one that was made since.
-  return Array.from({ length: attempt + 2 }, (_, i) => attemptId(generation, visit, key, i + 1))
+  return Array.from({ length: attempt + 2 }, (_, i) => attemptPlace(generation, visit, key, i + 1))
 }

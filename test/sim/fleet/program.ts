@@ -1,5 +1,6 @@
 // The code that a fleet carries: a workflow and a graph that do what their input says, step by
 // step, and tell the watch what they were given.
+import type { LiveCall } from '../../../src/engine/attempt.ts'
 import type { Context } from '../../../src/model/context.ts'
 import { isCounterfoilError } from '../../../src/model/errors.ts'
 import { type Graph, graph, workflow } from '../../../src/model/graph.ts'
@@ -186,9 +187,9 @@ export class Code {
 }
 
 /** The ids of this attempt and of those before it. */
-function attemptsUpTo({ attemptId, attempt }: CallInfo): string[] {
-  const call = attemptId.slice(0, attemptId.lastIndexOf('/'))
-  return Array.from({ length: attempt }, (_, i) => `${call}/${i + 1}`)
+function attemptsUpTo(call: CallInfo): string[] {
+  const { place } = call as LiveCall
+  return Array.from({ length: call.attempt }, (_, i) => `${place}/${i + 1}`)
 }
 
 function mixed(...parts: readonly string[]): string {

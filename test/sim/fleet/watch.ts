@@ -1,7 +1,8 @@
 // Sees everything that reaches the store, and compares it with what must be true at that moment:
 // one winner a fence, no dispatch without a durable intent, a history that is a prefix of what the
 // code has observed. It has its own books and asks the store for nothing.
-import { callKeyOfAttempt, keyOf, type Run } from '../../../src/model/records.ts'
+import { callKeyOfAttempt, placeOfAttempt } from '../../../src/model/attempt-id.ts'
+import { keyOf, type Run } from '../../../src/model/records.ts'
 import type { Amendment, Changes, Commit, CommitResult, Loaded } from '../../../src/store/store.ts'
 import type { Owner } from './schedule.ts'
 
@@ -154,7 +155,8 @@ export class Watch {
   }
 
   private note(runId: string, changes: Changes, fence: number): void {
-    for (const { attemptId, endedAt } of changes.attempts ?? []) {
+    for (const { attemptId: id, endedAt } of changes.attempts ?? []) {
+      const attemptId = placeOfAttempt(id)
       const call = `${runId}/${callKeyOfAttempt(attemptId)}`
       const isNew = endedAt === null && !this.intents.has(`${runId}/${attemptId}`)
       if (isNew && this.known.has(call) && !call.includes('/keyed/')) {

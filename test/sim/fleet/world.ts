@@ -1,5 +1,6 @@
 // The upstreams of a fleet. They outlive every worker: what was sent may land after its sender died
 // or gave up, and is counted here and nowhere else.
+import type { LiveCall } from '../../../src/engine/attempt.ts'
 import { NotSentError, RefusedError } from '../../../src/model/errors.ts'
 import type { CallInfo } from '../../../src/model/tool.ts'
 import type { CallClass } from './plan.ts'
@@ -45,6 +46,11 @@ export interface WorldHooks {
   readonly callBack: (token: string, result: SimResult) => void
 }
 
+/** Where an attempt stands in its run: what a person's item and the ledger's rows go by. */
+export function placeOf(call: CallInfo): string {
+  return `${(call as LiveCall).place}/${call.attempt}`
+}
+
 export class World {
   readonly landings: Landing[] = []
   readonly notes: string[] = []
@@ -68,7 +74,7 @@ export class World {
   /** What a tool's function does, in the process that runs it. */
   async serve(cls: CallClass, input: SimInput, call: CallInfo, process: Owner): Promise<SimResult> {
     const { schedule } = this
-    const id = `${call.runId}/${call.attemptId}`
+    const id = `${call.runId}/${placeOf(call)}`
     const random = stream(`${this.seed} ${id} ${cls === 'pure' ? process.name : ''}`)
     const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
     const [preMs, wireMs, replyMs] = [
@@ -133,7 +139,8 @@ export class World {
         sent.landed = result
         if (sent.process.dead) this.late++
         if (known === undefined) {
-          const { runId, attemptId } = call
+          const { runId } = call
+          const attemptId = placeOf(call)
           this.landings.push({ runId, site: input.site, cls, attemptId, effect: result.effect })
           this.hooks.trace(`lands ${id} ${result.effect}`)
           if (key !== null) this.byKey.set(key, result)

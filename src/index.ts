@@ -67,7 +67,7 @@ export type {
   ThreadStep,
   ThreadWrite,
 } from './store/store.ts'
-export { bodySum } from './store/thread-rules.ts'
+export { asidePrefix, bodySum, isAside } from './store/thread-rules.ts'
 export type {
   StopOptions,
   Stopped,

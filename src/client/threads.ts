@@ -24,11 +24,11 @@ export class Threads {
 
   /**
    * Puts a step, in the place of an earlier form of itself. False, and nothing is written, if it is
-   * not whole and its parent is not there, because somebody has pruned it; or if rows are not as
-   * they were `seen`.
+   * not whole and its parent is not there, because somebody has pruned it; if rows are not as they
+   * were `seen`; or if the head of the space is not `head`.
    */
-  putStep(step: Given<ThreadStep>, seen?: Seen): Promise<boolean> {
-    return this.store.putStep(this.here(step), seen)
+  putStep(step: Given<ThreadStep>, seen?: Seen, head?: string | null): Promise<boolean> {
+    return this.store.putStep(this.here(step), seen, head)
   }
 
   /**
@@ -47,6 +47,11 @@ export class Threads {
   /** From the nearest whole step to this one, or to the latest; empty if there is none. */
   loadSteps(ref: Given<SpaceRef>, stepId?: string): Promise<ThreadStep[]> {
     return this.store.loadSteps(this.here(ref), stepId)
+  }
+
+  /** The id of the latest step; null if there is none. */
+  headOf(ref: Given<SpaceRef>): Promise<string | null> {
+    return this.store.headOf(this.here(ref))
   }
 
   /** The latest first. */

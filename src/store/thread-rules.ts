@@ -16,9 +16,10 @@ import type {
 /** The same store; what no store could give back as it was is refused before it is asked. */
 export function checked(store: ThreadStore): ThreadStore {
   return {
-    putStep: async (step, seen) => {
+    putStep: async (step, seen, head) => {
       checkStep(step)
-      return store.putStep(step, seen)
+      if (typeof head === 'string') checkKey(step, head)
+      return store.putStep(step, seen, head)
     },
     putWrites: async (writes, replace, seen) => {
       for (const write of writes) checkWrite(write)
@@ -32,6 +33,10 @@ export function checked(store: ThreadStore): ThreadStore {
     loadSteps: async (ref, stepId) => {
       checkKey(ref, stepId)
       return store.loadSteps(ref, stepId)
+    },
+    headOf: async (ref) => {
+      checkKey(ref)
+      return store.headOf(ref)
     },
     listSteps: async (filter) => {
       const { namespace, threadId = '-', space = '', before } = filter
@@ -53,6 +58,15 @@ export function checked(store: ThreadStore): ThreadStore {
     listIdleThreads: (namespace, before, countMax) =>
       store.listIdleThreads(namespace, before, Math.max(0, countMax)),
   }
+}
+
+/** Ids of steps that were set aside begin with it; those of a runtime do not. */
+export const asidePrefix = '!'
+/** The same in SQL. */
+export const onLine = `substr(step_id, 1, 1) <> '${asidePrefix}'`
+
+export function isAside(stepId: string): boolean {
+  return stepId.startsWith(asidePrefix)
 }
 
 /** Of a row, as `seen` names it. `is_as_seen` on a server counts alike. */

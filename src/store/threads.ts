@@ -12,7 +12,11 @@ export interface SpaceRef {
 }
 
 export interface ThreadStep extends SpaceRef {
-  /** Given by the runtime; later steps have greater ids, as text. */
+  /**
+   * Given by the runtime; later steps have greater ids, as text. The greatest is the head of the
+   * space. One that begins with `asidePrefix` is set aside: it is never the head, and is found by
+   * its id alone.
+   */
   readonly stepId: string
   readonly parentId: string | null
   /** Whether the body stands by itself; else it is a change to the body of the parent. */
@@ -38,6 +42,8 @@ export interface StepFilter extends ListRequest {
   readonly space?: string
   /** Only steps with smaller ids. */
   readonly before?: string
+  /** Those that were set aside as well. */
+  readonly aside?: boolean
 }
 
 /**
@@ -57,9 +63,11 @@ export interface Pruning {
 export interface ThreadStore {
   /**
    * Puts a step, in the place of an earlier form of itself. False, and nothing is written, if it is
-   * not whole and its parent is not there: somebody has pruned it.
+   * not whole and its parent is not there: somebody has pruned it. With `head`: also if the head of
+   * the space is another one now, null for none; both are looked at in one transaction, so of
+   * several that follow the same head one is written.
    */
-  putStep(step: ThreadStep, seen?: Seen): Promise<boolean>
+  putStep(step: ThreadStep, seen?: Seen, head?: string | null): Promise<boolean>
   /**
    * All or none. `replace`: in the place of what is there; else what is there stays. With `seen`
    * they are of one space.
@@ -67,6 +75,8 @@ export interface ThreadStore {
   putWrites(writes: readonly ThreadWrite[], replace: boolean, seen?: Seen): Promise<boolean>
   /** From the nearest whole step to this one, or to the latest; empty if there is none. */
   loadSteps(ref: SpaceRef, stepId?: string): Promise<ThreadStep[]>
+  /** The id of the latest step; null if there is none. */
+  headOf(ref: SpaceRef): Promise<string | null>
   /** The latest first. */
   listSteps(filter: StepFilter): Promise<Page<ThreadStep>>
   /** In the order of steps, tasks and places. */

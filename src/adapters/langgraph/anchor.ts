@@ -11,6 +11,7 @@ import { isRecord } from '../../model/state.ts'
 import type { CounterfoilSaver } from './saver.ts'
 import { type KnownStep, type Spaces, spacesOf } from './spaces.ts'
 import type { Task } from './task.ts'
+import { takeTurn } from './turn.ts'
 
 const idLengthMax = 256
 /** So many forks of forks, or updates of updates, are followed back. */
@@ -54,6 +55,10 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
     if (spaces.attempt(threadId, space) > 1 && !call.isPure) throw retried(call.tool, space)
     if (await spaces.whenStored(threadId, space, checkpointId)) continue
     throw notDurable(call.tool, checkpointId)
+  }
+  if (!call.isPure) {
+    const at = kept.map(({ space, checkpointId: stepId }) => ({ threadId, space, stepId }))
+    await takeTurn(saver.cf, task.config, at, call.tool)
   }
   if (!call.isPure) await checkNotRestarted(saver, spaces, threadId, kept, call.tool)
   if (kept.length < levels.length) return belowUnkept(task, deepest)

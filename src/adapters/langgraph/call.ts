@@ -77,7 +77,9 @@ export async function guardedCall(call: HostCall): Promise<unknown> {
   try {
     return await own.make()
   } catch (error) {
-    throw own.isHosts(error) ? error : loud(error)
+    if (own.isHosts(error)) throw error
+    spacesOf(call.cf).stopAll(task.config)
+    throw loud(error)
   }
 }
 

@@ -2,7 +2,7 @@
 // load the chain below it. It answers by the id of the parent that the host names; whatever it does
 // not have is read from the store.
 import { weightOf } from '../../model/state.ts'
-import type { SeenStep, Space } from './saver-chain.ts'
+import { idOf, type SeenStep, type Space } from './saver-chain.ts'
 
 interface Entry {
   readonly threadId: string
@@ -30,7 +30,7 @@ export class StepCache {
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     if (stepId === undefined) return entry.steps.at(-1) ?? null
-    return entry.steps.find((step) => step.stepId === stepId) ?? null
+    return entry.steps.find((step) => idOf(step.stepId) === stepId) ?? null
   }
 
   /** Whether this id is greater than all that were seen of the space. */
@@ -48,7 +48,7 @@ export class StepCache {
     this.#drop(key)
     this.#entries.set(key, {
       ...{ threadId, weight, steps: [...others, step] as unknown as Entry['steps'] },
-      idMax: step.stepId > idMax ? step.stepId : idMax,
+      idMax: idOf(step.stepId) > idMax ? idOf(step.stepId) : idMax,
     })
     this.#weight += weight
     for (const oldest of this.#entries.keys()) {

@@ -4,7 +4,7 @@
 // Invariant: a change names the very form of the parent that it was made to (`on`), so it is never
 // applied to anything else. A form keeps its name for good: when the row is made whole, and when
 // the host puts the same checkpoint once more, which adds a form and leaves the earlier ones.
-import type { SpaceRef, ThreadStep } from '../../index.ts'
+import { asidePrefix, isAside, type SpaceRef, type ThreadStep } from '../../index.ts'
 import { canonical } from '../../model/canonical.ts'
 import { applyDelta, costOf, diff } from '../../model/delta.ts'
 import { absorb, isSame, weightOf } from '../../model/state.ts'
@@ -93,9 +93,14 @@ export function isPut(
   return isSame(step.document, document)
 }
 
+/** The host's id of a step, whether it was set aside or not. */
+export function idOf(stepId: string): string {
+  return isAside(stepId) ? stepId.slice(asidePrefix.length) : stepId
+}
+
 export function nameOf({ threadId, space, stepId }: Space & { stepId: string }): string {
   const of = space === '' ? '' : ` in ${space}`
-  return `checkpoint ${stepId}${of} of thread ${threadId}`
+  return `checkpoint ${idOf(stepId)}${of} of thread ${threadId}`
 }
 
 function formOf(parent: Step | null, link: unknown): Form {

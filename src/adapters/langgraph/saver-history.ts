@@ -43,7 +43,7 @@ export async function deltaHistory(
 /** Those of a step, the nearest first, with their writes. */
 async function* ancestors(threads: Threads, space: Space, stepId: string | undefined) {
   const reader = new StepReader(threads)
-  let rows = await reader.load(space, stepId)
+  let rows = await reader.loadAny(space, stepId)
   let nextId = rows.pop()?.parentId ?? null
   while (nextId !== null) {
     if (rows.length === 0) rows = await reader.load(space, nextId)

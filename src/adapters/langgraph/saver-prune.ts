@@ -151,7 +151,12 @@ export class Pruner {
   async #read(threadId: string): Promise<Map<string, SpaceSteps>> {
     const rows: Row[] = []
     for (let cursor: string | undefined; ; ) {
-      const asked = { threadId, countMax: 200, ...(cursor === undefined ? {} : { cursor }) }
+      const asked = {
+        threadId,
+        aside: true,
+        countMax: 200,
+        ...(cursor === undefined ? {} : { cursor }),
+      }
       const page = await this.#cf.threads.listSteps(asked)
       rows.push(...page.items)
       if (page.next === null) break

@@ -1,6 +1,6 @@
 // Reads steps of which many are wanted: each chain is loaded once, and every step of it is known
 // from then on. For one list, walk or pruning, and thrown away with it.
-import type { Threads } from '../../index.ts'
+import { asidePrefix, type Threads } from '../../index.ts'
 import { keyOf } from './saver-cache.ts'
 import { type Row, readChain, readRow, type Space, type Step } from './saver-chain.ts'
 
@@ -37,6 +37,13 @@ export class StepReader {
     const known = this.#of(space)
     for (const step of readChain(rows)) if (!known.has(step.stepId)) this.#add(known, step)
     return rows
+  }
+
+  /** The same by the host's id, also of one that was set aside. */
+  async loadAny(space: Space, stepId?: string): Promise<Row[]> {
+    const rows = await this.load(space, stepId)
+    const isGone = rows.length === 0 && stepId !== undefined
+    return isGone ? this.load(space, `${asidePrefix}${stepId}`) : rows
   }
 
   #of(space: Space): Map<string, Step> {

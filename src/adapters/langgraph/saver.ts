@@ -19,9 +19,21 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
-import { bodySum, type Counterfoil, type ThreadWrite } from '../../index.ts'
-import { keyOf, StepCache } from './saver-cache.ts'
+import { asidePrefix, bodySum, type Counterfoil, isAside, type ThreadWrite } from '../../index.ts'
+import { Heard } from './heard.ts'
 import {
+  aroundOf,
+  expectedHead,
+  isInvocation,
+  isOnLine,
+  type Mark,
+  markOf,
+  newMark,
+  withMark,
+} from './line.ts'
+import { StepCache } from './saver-cache.ts'
+import {
+  idOf,
   isPut,
   nameOf,
   type Row,
@@ -47,6 +59,7 @@ import { checkpointOf, type Document, documentOf, has } from './saver-document.t
 import { deltaHistory } from './saver-history.ts'
 import { matches, pagesOf } from './saver-list.ts'
 import { type Pruned, Pruner } from './saver-prune.ts'
+import { PutQueue } from './saver-queue.ts'
 import { StepReader } from './saver-reader.ts'
 import { dump, isLong, openValue, openWrite, sealValue, sealWrite } from './saver-write.ts'
 import { type Spaces, spacesOf } from './spaces.ts'
@@ -56,14 +69,24 @@ export interface CounterfoilSaverOptions extends SaverOptions {
   readonly serde?: SerializerProtocol
 }
 
+interface Put {
+  readonly space: Space
+  readonly config: RunnableConfig
+  readonly checkpoint: Checkpoint
+  readonly metadata: CheckpointMetadata
+  readonly newVersions: ChannelVersions | undefined
+  readonly mark: Mark | undefined
+  /** A graph around it was set aside. */
+  readonly isOff: boolean
+}
+
 /** A checkpointer for LangGraph: `graph.compile({ checkpointer: new CounterfoilSaver(cf) })`. */
 export class CounterfoilSaver extends BaseCheckpointSaver {
   readonly cf: Counterfoil
   readonly #cache = new StepCache()
   readonly #pruner: Pruner
   readonly #spaces: Spaces
-  /** What is being put, by space: one after the other. */
-  readonly #putting = new Map<string, Promise<unknown>>()
+  readonly #queue = new PutQueue()
 
   constructor(cf: Counterfoil, options: CounterfoilSaverOptions = {}) {
     super(options.serde)
@@ -77,14 +100,24 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const space = threadOf(config)
     if (space === undefined) return undefined
     this.#spaces.opened(config)
-    const found = await this.#find(space, stepIdOf(config))
+    const invokes = isInvocation(config)
+    if (invokes) this.#spaces.checkWritten(space.threadId, aroundOf(config, space))
+    const asked = stepIdOf(config)
+    const head = invokes && asked !== null ? await this.cf.threads.headOf(space) : null
+    const found = await this.#find(space, asked)
+    const fromId = found === null ? null : idOf(found.row.stepId)
+    const place = {
+      ...space,
+      fromId,
+      asked: asked !== null,
+      headId: asked === null ? fromId : head,
+    }
+    const mark = invokes ? newMark(config, place) : null
     if (found === null) return undefined
     const { row, step } = found
     this.#cache.set(space, step)
     const writes = await this.cf.threads.listWrites(space, [step.stepId])
-    const tuple = await this.#tupleOf(row, step, writes)
-    this.#spaces.found(tuple)
-    return tuple
+    return this.#noticed(await this.#tupleOf(row, step, writes), row, mark)
   }
 
   async *list(
@@ -95,6 +128,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const reader = new StepReader(this.cf.threads)
     let left = options.limit ?? Number.POSITIVE_INFINITY
     if (left <= 0) return
+    const mark = await this.#markBack(config, null)
     for await (const page of pagesOf(this.cf.threads, config, options)) {
       const rows: { row: Row; metadata: CheckpointMetadata }[] = []
       for (const row of page) {
@@ -105,9 +139,8 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
         const step = await reader.stepOf(row)
         if (step === null) continue
         const writes = await this.cf.threads.listWrites(row, [row.stepId])
-        const tuple = await this.#tupleOf(row, step, writes)
-        this.#spaces.found(tuple)
-        yield tuple
+        const from = mark && (await this.#markBack(config, row.stepId))
+        yield this.#noticed(await this.#tupleOf(row, step, writes), row, from)
         if (--left <= 0) return
       }
     }
@@ -120,32 +153,29 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     newVersions?: ChannelVersions,
   ): Promise<RunnableConfig> {
     const space = spaceOf(config)
-    await this.#spaces.storing(config, checkpoint, metadata, () =>
-      this.#inTurn(space, () => this.#put(space, config, checkpoint, metadata, newVersions)),
+    const mark = markOf(config, space)
+    const around = aroundOf(config, space)
+    const isOff = mark ? await this.#spaces.isOff(space.threadId, around) : false
+    await this.#spaces.storing({ config, checkpoint, metadata, around, mark }, () =>
+      this.#queue.run(space, () =>
+        this.#put({ space, config, checkpoint, metadata, newVersions, mark, isOff }),
+      ),
     )
     await this.#pruner.afterPut(space.threadId)
     return configOf(space, checkpoint.id)
   }
 
-  async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
-    const { space, stepId } = stepOf(config)
-    this.#spaces.resumed(space.threadId, writes)
-    const dumps = await Promise.all(writes.map(([, value]) => dump(this.serde, value)))
-    const isSpecial = writes.every(([channel]) => channel in WRITES_IDX_MAP)
-    let step = dumps.some(isLong) ? await this.#whenPut(space, stepId) : null
-    for (let tries = 0; tries < triesMax; tries++) {
-      const rows = writes.map(([channel], i) => ({
-        ...{ ...space, stepId, taskId, channel, place: WRITES_IDX_MAP[channel] ?? i },
-        bodyJson: sealWrite(dumps[i] as (typeof dumps)[number], channel, step),
-      }))
-      // What is said as a change to the step goes with it, and not to another in its place.
-      const seen = step === null ? undefined : new Map([[stepId, step.rowSum]])
-      if (await this.cf.threads.putWrites(rows, isSpecial, seen)) {
-        return this.#spaces.wrote(config, taskId, writes)
-      }
-      step = await this.#stored(space, stepId)
-    }
-    throw busy(`writes of ${nameOf({ ...space, stepId })} could not be put: it`)
+  override putWrites(
+    config: RunnableConfig,
+    writes: PendingWrite[],
+    taskId: string,
+  ): Promise<void> {
+    const put = () => this.#putWrites(config, writes, taskId)
+    const place = threadOf(config)
+    const mark = place && markOf(config, place)
+    if (place === undefined || mark === undefined) return put()
+    const around = [...aroundOf(config, place), { ...place, stepId: stepIdOf(config) ?? '' }]
+    return Heard.of(this.#spaces.adding(around, put))
   }
 
   async deleteThread(threadId: string): Promise<void> {
@@ -172,16 +202,37 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     return this.#pruner.all()
   }
 
-  async #put(
-    space: Space,
-    config: RunnableConfig,
-    checkpoint: Checkpoint,
-    metadata: CheckpointMetadata,
-    newVersions: ChannelVersions | undefined,
-  ): Promise<void> {
-    const { id: stepId } = checkpoint
+  async #putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const { space, stepId: id } = stepOf(config)
+    this.#spaces.resumed(space.threadId, writes)
+    const dumps = await Promise.all(writes.map(([, value]) => dump(this.serde, value)))
+    const isSpecial = writes.every(([channel]) => channel in WRITES_IDX_MAP)
+    const relates = dumps.some(isLong)
+    let known = await this.#whenPut(space, id)
+    for (let tries = 0; tries < triesMax; tries++) {
+      const stepId = known?.stepId ?? id
+      const step = relates ? known : null
+      const rows = writes.map(([channel], i) => ({
+        ...{ ...space, stepId, taskId, channel, place: WRITES_IDX_MAP[channel] ?? i },
+        bodyJson: sealWrite(dumps[i] as (typeof dumps)[number], channel, step),
+      }))
+      // What is said as a change to the step goes with it, and not to another in its place.
+      const seen = step === null ? undefined : new Map([[stepId, step.rowSum]])
+      if (await this.cf.threads.putWrites(rows, isSpecial, seen)) {
+        return this.#spaces.wrote(config, taskId, writes)
+      }
+      known = await this.#stored(space, id)
+    }
+    throw busy(`writes of ${nameOf({ ...space, stepId: id })} could not be put: it`)
+  }
+
+  /** Whether it was set aside. */
+  async #put(given: Put): Promise<boolean> {
+    const { space, config, checkpoint, metadata, newVersions } = given
+    const { id } = checkpoint
     const named = stepIdOf(config)
     const parent = named === null ? null : await this.#step(space, named)
+    const parentKey = parent?.stepId ?? named
     const isKnown = (channel: string, version: unknown) => this.#isKnown(space, channel, version)
     const document = await documentOf(
       this.serde,
@@ -191,30 +242,66 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       isKnown,
     )
     const noteJson = sealValue(await dump(this.serde, metadata))
-    const row = { ...space, stepId, noteJson, createdAt: this.cf.store.clock.now() }
+    const note = { ...space, noteJson, createdAt: this.cf.store.clock.now() }
     for (let tries = 0; tries < triesMax; tries++) {
       // What this process holds to be true of the space, and then what is true.
-      const isNew = tries === 0 && this.#cache.isNew(space, stepId)
-      const earlier = isNew ? null : await this.#find(space, stepId)
+      const isNew = tries === 0 && this.#cache.isNew(space, id)
+      const earlier = isNew ? null : await this.#find(space, id)
       // A host that ends where it began puts its checkpoint as a child of itself.
-      const parentId = named === stepId ? (earlier?.row.parentId ?? null) : named
+      const parentId = named === id ? (earlier?.row.parentId ?? null) : parentKey
       // The answer to an earlier try was lost, or two have put the same: it is there.
-      if (earlier !== null && isPut(earlier, { ...row, parentId }, document)) {
-        return this.#cache.set(space, earlier.step)
+      if (earlier !== null && isPut(earlier, { ...note, parentId }, document)) {
+        this.#cache.set(space, earlier.step)
+        return isAside(earlier.row.stepId)
       }
+      const { stepId, head } =
+        earlier === null ? await this.#placeOf(given, tries) : { stepId: earlier.row.stepId }
+      const row = { ...note, stepId }
       const held = parentId === null ? null : parent
-      const base = tries === 0 || held === null ? held : await this.#stored(space, held.stepId)
+      const base =
+        tries === 0 || held === null ? held : await this.#stored(space, idOf(held.stepId))
       const { step, whole, bodyJson } =
         earlier === null
           ? writeStep(stepId, document, base)
           : writeAgain(earlier.step, parentId, document)
       const seen = new Map([[stepId, earlier?.step.rowSum ?? null]])
       if (!whole && base !== null) seen.set(base.stepId, base.rowSum)
-      if (await this.cf.threads.putStep({ ...row, parentId, whole, bodyJson }, seen)) {
-        return this.#cache.set(space, { ...step, parentId, rowSum: bodySum(bodyJson) })
+      if (await this.cf.threads.putStep({ ...row, parentId, whole, bodyJson }, seen, head)) {
+        this.#cache.set(space, { ...step, parentId, rowSum: bodySum(bodyJson) })
+        return isAside(stepId)
       }
     }
-    throw busy(`${nameOf(row)} could not be put: it`)
+    throw busy(`${nameOf({ ...space, stepId: id })} could not be put: it`)
+  }
+
+  /** On the line, behind the head that it counts on; or beside it. */
+  async #placeOf(
+    { space, config, checkpoint, metadata, mark, isOff }: Put,
+    tries: number,
+  ): Promise<{ stepId: string; head?: string | null }> {
+    const { id: stepId } = checkpoint
+    if (mark === undefined) return { stepId }
+    const placed = { stepId, parentId: stepIdOf(config), source: metadata.source, mark }
+    const head = tries === 0 ? expectedHead(placed) : await this.cf.threads.headOf(space)
+    if (!isOff && isOnLine(placed, head)) return { stepId, head }
+    return { stepId: `${asidePrefix}${stepId}` }
+  }
+
+  /** LangGraph goes back in a subgraph by a list: to this step, or to before its first one. */
+  async #markBack(config: RunnableConfig, fromId: string | null): Promise<Mark | null> {
+    const space = threadOf(config)
+    if (space === undefined || !isInvocation(config)) return null
+    return newMark(config, {
+      ...space,
+      fromId,
+      asked: true,
+      headId: await this.cf.threads.headOf(space),
+    })
+  }
+
+  #noticed(tuple: CheckpointTuple, { stepId }: Row, mark: Mark | null): CheckpointTuple {
+    this.#spaces.found(tuple, isAside(stepId))
+    return mark === null ? tuple : { ...tuple, config: withMark(tuple.config, mark) }
   }
 
   /** Null if it is not there; what is there and cannot be read is an error. */
@@ -226,7 +313,9 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       const isSame = step?.rowSum === bodySum(row.bodyJson)
       return step !== null && isSame ? { row, step } : this.#find(space, row.stepId)
     }
-    const rows = await this.cf.threads.loadSteps(space, stepId)
+    const load = (id: string) => this.cf.threads.loadSteps(space, id)
+    const onLine = await load(stepId)
+    const rows = onLine.length > 0 ? onLine : await load(`${asidePrefix}${stepId}`)
     const [row, step] = [rows.at(-1), readChain(rows).at(-1)]
     if (row === undefined || step === undefined) return null
     return { row, step: { ...step, rowSum: bodySum(row.bodyJson) } }
@@ -259,36 +348,24 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   async #whenPut(space: Space, stepId: string): Promise<SeenStep | null> {
     for (;;) {
       const step = this.#cache.get(space, stepId)
-      const putting = this.#putting.get(keyOf(space))
+      const putting = this.#queue.last(space)
       if (step !== null || putting === undefined) return step ?? this.#step(space, stepId)
       await putting.catch(() => {})
       await new Promise<void>((resolve) => this.cf.store.clock.turn(resolve))
     }
   }
 
-  async #inTurn<T>(space: Space, work: () => Promise<T>): Promise<T> {
-    const key = keyOf(space)
-    const before = this.#putting.get(key) ?? Promise.resolve()
-    const turn = before.catch(() => {}).then(work)
-    this.#putting.set(key, turn)
-    try {
-      return await turn
-    } finally {
-      if (this.#putting.get(key) === turn) this.#putting.delete(key)
-    }
-  }
-
   async #tupleOf(row: Row, step: Step, writes: readonly ThreadWrite[]): Promise<CheckpointTuple> {
     const { stepId, parentId } = row
     const space = { threadId: row.threadId, space: row.space }
-    const checkpoint = await checkpointOf(this.serde, step.document, stepId)
+    const checkpoint = await checkpointOf(this.serde, step.document, idOf(stepId))
     if (checkpoint.v < 4 && parentId !== null) await this.#addSends(space, parentId, checkpoint)
     return {
-      config: configOf(space, stepId),
+      config: configOf(space, idOf(stepId)),
       checkpoint,
       metadata: await this.#metadataOf(row),
       pendingWrites: await this.#writesOf(writes, step),
-      ...(parentId === null ? {} : { parentConfig: configOf(space, parentId) }),
+      ...(parentId === null ? {} : { parentConfig: configOf(space, idOf(parentId)) }),
     }
   }
 
@@ -305,7 +382,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   async #addSends(space: Space, parentId: string, checkpoint: Checkpoint): Promise<void> {
     const all = await this.cf.threads.listWrites(space, [parentId])
     const writes = all.filter(({ channel }) => channel === TASKS)
-    const step = writes.length === 0 ? null : await this.#step(space, parentId)
+    const step = writes.length === 0 ? null : await this.#step(space, idOf(parentId))
     const sends = (await this.#writesOf(writes, step)).map(([, , value]) => value)
     const versions = Object.values(checkpoint.channel_versions)
     checkpoint.channel_values[TASKS] = sends

@@ -8,11 +8,14 @@ import {
   type Checkpoint,
   type CheckpointMetadata,
   type CheckpointTuple,
+  ERROR,
   INTERRUPT,
   type PendingWrite,
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
 import type { Counterfoil } from '../../index.ts'
+import { insisted } from './heard.ts'
+import { type Level, type Mark, markOf, marksOf } from './line.ts'
 
 /** LangGraph begins the next write right after the last: longer is no pause between two. */
 const graceMs = 1_000
@@ -27,6 +30,8 @@ export interface KnownStep {
   readonly source: string
   /** The version of the graph's input: another one means that a new turn began. */
   readonly start: unknown
+  /** It was set aside: somebody else has gone on with the thread. */
+  readonly aside: boolean
 }
 
 interface Space {
@@ -35,6 +40,18 @@ interface Space {
   /** Which attempt of LangGraph's retry policy opened it. */
   attempt: number
   readonly steps: Map<string, KnownStep>
+  /** Why checkpoints are not in the store that LangGraph takes to be there. */
+  readonly unwritten: Map<string, Error>
+}
+
+export interface Storing {
+  /** It names the parent, as LangGraph gives it. */
+  readonly config: RunnableConfig
+  readonly checkpoint: Checkpoint
+  readonly metadata: CheckpointMetadata
+  /** What the graphs around it run from. */
+  readonly around: readonly Level[]
+  readonly mark: Mark | undefined
 }
 
 export class Spaces {
@@ -65,31 +82,90 @@ export class Spaces {
   }
 
   /** For each checkpoint that `getTuple` or `list` has found. */
-  found({ config, checkpoint, metadata, parentConfig }: CheckpointTuple): void {
+  found({ config, checkpoint, metadata, parentConfig }: CheckpointTuple, aside: boolean): void {
     const { threadId, space } = placeOf(config)
     const parentId = idOf(parentConfig)
-    this.note(threadId, space, checkpoint, { parentId, source: metadata?.source ?? 'loop' })
+    const source = metadata?.source ?? 'loop'
+    this.note(threadId, space, checkpoint, { parentId, source, aside })
   }
 
-  /** Around the write that `put` makes. `config` names the parent, as LangGraph gives it. */
-  async storing<T>(
-    config: RunnableConfig,
-    checkpoint: Checkpoint,
-    metadata: CheckpointMetadata,
-    write: () => Promise<T>,
-  ): Promise<T> {
+  /**
+   * Around the write that `put` makes, which says whether the checkpoint was set aside. In an
+   * invocation it never rejects, because nobody would take notice: what could not be written is
+   * remembered, and every guarded call and read of the invocation is told.
+   */
+  async storing(
+    { config, checkpoint, metadata, around, mark }: Storing,
+    write: () => Promise<boolean>,
+  ): Promise<void> {
     const { threadId, space } = placeOf(config)
+    const parentId = idOf(config)
     this.writing.set(threadId, (this.writing.get(threadId) ?? 0) + 1)
     try {
-      const done = await write()
-      this.note(threadId, space, checkpoint, { parentId: idOf(config), source: metadata.source })
-      return done
+      if (mark)
+        this.checkWritten(threadId, [...around, { threadId, space, stepId: parentId ?? '' }])
+      const aside = mark ? await insisted(this.cf, write) : await write()
+      this.note(threadId, space, checkpoint, { parentId, source: metadata.source, aside })
+    } catch (error) {
+      if (!mark) throw error
+      this.unwritten({ threadId, space, stepId: checkpoint.id }, error)
     } finally {
       const left = (this.writing.get(threadId) ?? 1) - 1
       if (left > 0) this.writing.set(threadId, left)
       else this.writing.delete(threadId)
       this.wake()
     }
+  }
+
+  /** Around the write that `putWrites` makes in an invocation. `around`: its own step the last. */
+  async adding(around: readonly Level[], write: () => Promise<void>): Promise<void> {
+    const own = around.at(-1) as Level
+    await this.settled(own)
+    this.checkWritten(own.threadId, around)
+    try {
+      await insisted(this.cf, write)
+    } catch (error) {
+      this.unwritten(own, error)
+      throw error
+    }
+  }
+
+  /** Throws why one of these checkpoints could not be written, if so it is. */
+  checkWritten(threadId: string, levels: readonly Omit<Level, 'threadId'>[]): void {
+    for (const { space, stepId } of levels) {
+      const error = this.spaces.get(keyOf(threadId, space))?.unwritten.get(stepId)
+      if (error) throw error
+    }
+  }
+
+  private unwritten({ threadId, space, stepId }: Level, cause: unknown): void {
+    const { unwritten } = this.space(threadId, space)
+    const why = cause instanceof Error ? cause : new Error(String(cause))
+    unwritten.set(stepId, why)
+    dropOldest(unwritten, stepsMax)
+    const what = `checkpoint ${stepId} of thread ${threadId} was not written: ${why.message}`
+    process.emitWarning(what, 'Counterfoil')
+    this.wake()
+  }
+
+  /** Whether a graph around was set aside; waits for checkpoints that are about to be written. */
+  async isOff(threadId: string, around: readonly Level[]): Promise<boolean> {
+    for (const level of around) {
+      await this.settled(level)
+      if (this.step(threadId, level.space, level.stepId)?.aside) return true
+    }
+    return false
+  }
+
+  /** LangGraph does not wait for its puts: this does, for one that is under way or about to be. */
+  private async settled({ threadId, space, stepId }: Level): Promise<void> {
+    const isKnown = () => {
+      const { steps, unwritten } = this.space(threadId, space)
+      return steps.has(stepId) || unwritten.has(stepId)
+    }
+    if (isKnown()) return
+    await new Promise<void>((resolve) => this.cf.store.clock.turn(resolve))
+    while (!isKnown() && this.writing.has(threadId)) await this.change(null)
   }
 
   /**
@@ -99,6 +175,17 @@ export class Spaces {
   resumed(threadId: string, writes: readonly PendingWrite[]): void {
     const given = writes.filter(([channel]) => channel === '__resume__').map(([, value]) => value)
     if (given.length > 0) this.resumes.set(threadId, given.flat())
+  }
+
+  /** This invocation makes no further step. */
+  stop(mark: Mark): void {
+    mark.stopped = true
+    this.wake()
+  }
+
+  /** An error of ours goes through all graphs around a call. */
+  stopAll(config: RunnableConfig): void {
+    for (const mark of marksOf(config)) this.stop(mark)
   }
 
   /** What the thread was resumed with, once. */
@@ -115,8 +202,11 @@ export class Spaces {
     const items = this.doubts.get(key)
     const isOver = writes.some(([channel]) => !(channel in WRITES_IDX_MAP))
     if (items && isOver) this.passed.set(threadId, [...this.passedOver(threadId), ...items])
-    if (isOver || writes.some(([channel]) => channel === INTERRUPT)) this.doubts.delete(key)
+    const isStopped = writes.some(([channel]) => channel === INTERRUPT)
+    if (isOver || isStopped) this.doubts.delete(key)
     this.onOver(threadId, taskId)
+    const mark = markOf(config, placeOf(config))
+    if (mark && (isStopped || writes.some(([channel]) => channel === ERROR))) this.stop(mark)
   }
 
   /** The task is stopped for this item, unless somebody catches what it is stopped by. */
@@ -161,13 +251,15 @@ export class Spaces {
   /** True once the checkpoint is in the store; false if nobody is about to write it. */
   async whenStored(threadId: string, space: string, checkpointId: string): Promise<boolean> {
     for (;;) {
+      this.checkWritten(threadId, [{ space, stepId: checkpointId }])
       if (this.step(threadId, space, checkpointId)) return true
       const changed = await this.change(this.writing.has(threadId) ? null : graceMs)
       if (!changed) return this.step(threadId, space, checkpointId) !== undefined
     }
   }
 
-  private change(withinMs: number | null): Promise<boolean> {
+  /** True after something was written or stopped; false if nothing was within this time. */
+  change(withinMs: number | null): Promise<boolean> {
     return new Promise((resolve) => {
       const cancel =
         withinMs === null
@@ -204,12 +296,16 @@ export class Spaces {
 
   private space(threadId: string, space: string): Space {
     const key = keyOf(threadId, space)
-    const known = this.spaces.get(key) ?? { opened: false, attempt: 1, steps: new Map() }
+    const known = this.spaces.get(key) ?? newSpace()
     this.spaces.delete(key)
     this.spaces.set(key, known)
     dropOldest(this.spaces, spacesMax)
     return known
   }
+}
+
+function newSpace(): Space {
+  return { opened: false, attempt: 1, steps: new Map(), unwritten: new Map() }
 }
 
 const known = new WeakMap<Counterfoil, Spaces>()

@@ -3,6 +3,7 @@ import {
   checked,
   compareText,
   compareWrites,
+  isAside,
   isAsSeen,
   spaceKey,
   stepPage,
@@ -24,8 +25,9 @@ import { isOpenCall } from './read.ts'
 export function threads(data: Data): ThreadStore {
   const stepsIn = (ref: SpaceRef): Steps => data.spaces.get(spaceKey(ref))?.steps ?? new Map()
   return checked({
-    putStep: async (step, seen) => {
+    putStep: async (step, seen, head) => {
       const { steps } = spaceOf(data, step)
+      if (head !== undefined && latestOf(steps) !== head) return false
       if (!isAsSeen(seen, (stepId) => steps.get(stepId)?.bodyJson)) return false
       if (!step.whole && !mayStandOn(steps, step)) return false
       steps.set(step.stepId, step)
@@ -43,8 +45,9 @@ export function threads(data: Data): ThreadStore {
     },
     loadSteps: async (ref, stepId) => {
       const steps = stepsIn(ref)
-      return chainOf(steps, stepId ?? [...steps.keys()].sort(compareText).at(-1) ?? null)
+      return chainOf(steps, stepId ?? latestOf(steps))
     },
+    headOf: async (ref) => latestOf(stepsIn(ref)),
     listSteps: async (filter) => list(data, filter),
     listWrites: async (ref, stepIds) =>
       [...(data.spaces.get(spaceKey(ref))?.writes.values() ?? [])]
@@ -71,6 +74,15 @@ function spaceOf(data: Data, ref: SpaceRef): SpaceData {
 }
 
 type Steps = ReadonlyMap<string, ThreadStep>
+
+/** The head of the space. */
+function latestOf(steps: Steps): string | null {
+  let latest: string | null = null
+  for (const id of steps.keys()) {
+    if (!isAside(id) && (latest === null || compareText(id, latest) > 0)) latest = id
+  }
+  return latest
+}
 
 /** From the nearest whole step to this one. */
 function chainOf(steps: Steps, stepId: string | null): ThreadStep[] {
@@ -126,6 +138,7 @@ function list(data: Data, filter: StepFilter) {
     )
     .flatMap(({ steps }) => [...steps.values()])
     .filter(({ stepId }) => before === undefined || compareText(stepId, before) < 0)
+    .filter(({ stepId }) => filter.aside === true || !isAside(stepId))
     .sort(compareSteps)
   if (after === null) return stepsOf(rows, count)
   const [stepId, ofThread, ofSpace] = after

@@ -18,7 +18,7 @@ const workerFunctions = [
   ...['declare_dead', 'claim_runs', 'wake_due', 'retain', 'take_share', 'put_share'],
   ...['put_document', 'delete_document', 'take_notices', 'end_notice', 'retain_documents'],
   ...['put_step', 'put_thread_writes', 'prune_steps', 'drop_thread'],
-  ...['put_seen_step', 'put_seen_writes', 'prune_seen_steps'],
+  ...['put_seen_step', 'put_next_step', 'put_seen_writes', 'prune_seen_steps'],
 ]
 
 /** A role as it is now. */

@@ -1,7 +1,8 @@
 // The steps of foreign runtimes' threads, and what their tasks have written. That none of them
 // loses the one it is a change to is held by 010_threads.sql; that nobody writes to what he has not
-// seen, by 012_seen_steps.sql.
-import { checked, stepPage, stepsOf } from '../thread-rules.ts'
+// seen, by 012_seen_steps.sql; that
+// one of those that follow the same head is written, by 014_heads.sql.
+import { checked, onLine, stepPage, stepsOf } from '../thread-rules.ts'
 import type { Seen, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
 import { conditions } from './list.ts'
@@ -15,9 +16,12 @@ const spaceOf = ({ namespace, threadId, space }: SpaceRef) => [namespace, thread
 
 export function threads(c: Connection): ThreadStore {
   return checked({
-    putStep: (step, seen) => {
+    putStep: (step, seen, head) => {
       const { stepId, parentId, whole, createdAt, noteJson, bodyJson } = step
       const row = [...spaceOf(step), stepId, parentId, whole, createdAt, noteJson, bodyJson]
+      if (head !== undefined) {
+        return c.ask('put_next_step', [...row, seenJson(seen ?? new Map()), head])
+      }
       return seen ? c.ask('put_seen_step', [...row, seenJson(seen)]) : c.ask('put_step', row)
     },
     putWrites: async (all, replace, seen) => {
@@ -30,6 +34,12 @@ export function threads(c: Connection): ThreadStore {
       return true
     },
     loadSteps: (ref, stepId) => loadChain(c, ref, stepId ?? null),
+    headOf: async (ref) => {
+      const text = `select max(step_id) as head from ${c.schema}.thread_steps
+        where ${ofSpace} and ${onLine}`
+      const [row] = await c.query(text, spaceOf(ref))
+      return (row?.['head'] ?? null) as string | null
+    },
     listSteps: (filter) => list(c, filter),
     listWrites: async (ref, stepIds) => {
       const text = `select ${writes.columns} from ${c.schema}.thread_writes
@@ -62,7 +72,7 @@ async function loadChain(
   const text = `with recursive chain as (
       select *, 0 as depth from ${table}
       where ${ofSpace} and step_id = coalesce($4, (
-        select max(step_id) from ${table} where ${ofSpace}))
+        select max(step_id) from ${table} where ${ofSpace} and ${onLine}))
       union all
       select s.*, chain.depth + 1 from chain join ${table} s
         on s.namespace = $1 and s.thread_id = $2 and s.space = $3 and s.step_id = chain.parent_id
@@ -76,10 +86,11 @@ async function list(c: Connection, filter: StepFilter) {
   const { namespace, threadId, space, before } = filter
   const where = conditions({ namespace, thread_id: threadId, space })
   const earlier = before === undefined ? '' : `and step_id < ${where.mark(before)}`
+  const line = filter.aside === true ? '' : `and ${onLine}`
   const places = after?.map(where.mark).join(', ')
   const behind = after === null ? '' : `and (step_id, thread_id, space) < (${places})`
   const text = `select ${steps.columns} from ${c.schema}.thread_steps
-    where ${where.text} ${earlier} ${behind}
+    where ${where.text} ${earlier} ${line} ${behind}
     order by step_id desc, thread_id desc, space desc limit ${count + 1}`
   return stepsOf((await c.query(text, where.values)).map(steps.decode), count)
 }

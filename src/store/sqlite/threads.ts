@@ -1,7 +1,7 @@
 // Owns: the steps of foreign runtimes' threads, and what their tasks have written.
 // Invariant: a step that is not whole has its parent: both are looked at and changed under the
 // write lock, whoever appends and whoever prunes.
-import { checked, isAsSeen, stepPage, stepsOf } from '../thread-rules.ts'
+import { checked, isAsSeen, onLine, stepPage, stepsOf } from '../thread-rules.ts'
 import type { Pruning, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
 import { where } from './list.ts'
@@ -30,8 +30,9 @@ const writesOf = `select ${writes.columns} from thread_writes
 
 export function threads(c: Connection): ThreadStore {
   return checked({
-    putStep: async (step, seen) =>
+    putStep: async (step, seen, head) =>
       c.write(() => {
+        if (head !== undefined && headOf(c, step) !== head) return false
         if (!isAsSeen(seen, bodiesOf(c, step))) return false
         if (!step.whole && !mayStandOn(c, step)) return false
         c.sql(putOne).run(...steps.encode(step))
@@ -45,6 +46,7 @@ export function threads(c: Connection): ThreadStore {
       }),
     loadSteps: async (ref, stepId) =>
       c.plain(() => c.sql(chainOf).all({ ...ref, from: stepId ?? null })).map(steps.decode),
+    headOf: async (ref) => c.plain(() => headOf(c, ref)),
     listSteps: async (filter) => list(c, filter),
     listWrites: async (ref, stepIds) =>
       c
@@ -70,12 +72,13 @@ const inSpace = 'namespace = :namespace and thread_id = :threadId and space = :s
 const chain = `with recursive chain (place, parent, depth) as (
     select rowid, iif(whole, null, parent_id), 0 from thread_steps
       where ${inSpace} and step_id = ifnull(:from, (
-        select max(step_id) from thread_steps where ${inSpace}))
+        select max(step_id) from thread_steps where ${inSpace} and ${onLine}))
     union all
     select s.rowid, iif(s.whole, null, s.parent_id), depth + 1
       from chain cross join thread_steps s on ${inSpace} and s.step_id = chain.parent)`
 export const chainOf = `${chain} select ${steps.columns} from chain
   cross join thread_steps s on s.rowid = place order by depth desc`
+const latestOf = `select max(step_id) from thread_steps where ${ofSpace} and ${onLine}`
 const placeOf = `select rowid from thread_steps where ${ofSpace} and step_id = ?`
 const bodyOf = `select body_json from thread_steps where ${ofSpace} and step_id = ?`
 const isIn = `${chain} select 1 from chain where place = :place`
@@ -85,6 +88,11 @@ function bodiesOf(c: Connection, ref: SpaceRef): (stepId: string) => string | un
     const [body] = c.sql(bodyOf).get(...spaceOf(ref), stepId) ?? []
     return body as string | undefined
   }
+}
+
+function headOf(c: Connection, ref: SpaceRef): string | null {
+  const [head = null] = c.sql(latestOf).get(...spaceOf(ref)) ?? []
+  return head as string | null
 }
 
 /** Its parent is there, and does not stand on this step itself, if there is one already. */
@@ -105,11 +113,12 @@ function list(c: Connection, filter: StepFilter) {
     'space = ?': filter.space,
     'step_id < ?': filter.before,
   })
+  const line = filter.aside === true ? '' : `and ${onLine}`
   const behind = after === null ? '' : 'and (step_id, thread_id, space) < (?, ?, ?)'
   const order = 'order by step_id desc, thread_id desc, space desc'
   // Places are sorted, and only the bodies of one page are read.
   const sql = `select ${steps.columns} from thread_steps where rowid in (
-    select rowid from thread_steps where ${conditions} ${behind} ${order} limit ?) ${order}`
+    select rowid from thread_steps where ${conditions} ${line} ${behind} ${order} limit ?) ${order}`
   const rows = c.plain(() => c.sql(sql).all(...values, ...(after ?? []), count + 1))
   return stepsOf(rows.map(steps.decode), count)
 }

@@ -1,5 +1,6 @@
 import type { SpaceRef, ThreadStep, ThreadWrite } from '../../store/store.ts'
 import { type Bench, event, namespace, newRun, ref, type Subject } from './fixtures.ts'
+import { headConcern } from './thread-heads.ts'
 import { placeConcern } from './thread-places.ts'
 
 export function space(threadId = 't1', more: Partial<SpaceRef> = {}): SpaceRef {
@@ -43,6 +44,7 @@ export function threadConcern(bench: Bench): void {
   bench.describe('threads of foreign runtimes', () => {
     chains(bench)
     placeConcern(bench)
+    headConcern(bench)
     lists(bench)
     pages(bench)
     writes(bench)

@@ -1,0 +1,105 @@
+// A thread is one line. Two invocations of it at once begin from the same checkpoint, and a model
+// that is asked twice answers twice: one of them goes on with the thread, the other is set aside.
+//
+// Owns: the mark that tells one invocation from another, and where a checkpoint belongs.
+// LangGraph carries the mark by itself: what `getTuple` returns in its config comes back with every
+// `put` and `putWrites` of that invocation, and what lies in the config that `getTuple` was given
+// comes to the tasks. Both are copied by spreading, which keeps keys that are symbols.
+import type { RunnableConfig } from '@langchain/core/runnables'
+import type { Space } from './saver-chain.ts'
+
+const key = Symbol('counterfoil line')
+
+/** One invocation of a graph, in one space. */
+export interface Mark extends Space {
+  /** The checkpoint that it began from; null for none. */
+  readonly fromId: string | null
+  /** It was asked for by its id. */
+  readonly asked: boolean
+  /** The head of the space then. */
+  readonly headId: string | null
+  /** That of the graph around it. */
+  readonly outer: Mark | undefined
+  /** It has an interrupt, or an error: it makes no further step. */
+  stopped: boolean
+}
+
+/**
+ * Whether a config is that of an invocation: LangGraph has filled in what an invocation needs. Who
+ * only looks at a state, or updates it, passes the config as it was given.
+ */
+export function isInvocation(config: RunnableConfig): boolean {
+  return config.recursionLimit !== undefined && 'tags' in config && 'metadata' in config
+}
+
+export function newMark(config: RunnableConfig, mark: Omit<Mark, 'outer' | 'stopped'>): Mark {
+  const made = { ...mark, outer: innermost(config), stopped: false }
+  const { configurable } = config
+  if (configurable) Object.assign(configurable, { [key]: made })
+  return made
+}
+
+export function withMark<C extends RunnableConfig>(config: C, mark: Mark): C {
+  return { ...config, configurable: { ...config.configurable, [key]: mark } }
+}
+
+/** The mark of the invocation in this space, if it has one. */
+export function markOf(config: RunnableConfig, { threadId, space }: Space): Mark | undefined {
+  return marksOf(config).find((mark) => mark.threadId === threadId && mark.space === space)
+}
+
+/** Of the graphs around, the innermost first. */
+export function marksOf(config: RunnableConfig): Mark[] {
+  const marks: Mark[] = []
+  for (let mark = innermost(config); mark; mark = mark.outer) marks.push(mark)
+  return marks
+}
+
+function innermost(config: RunnableConfig): Mark | undefined {
+  return (config.configurable as Record<symbol, Mark> | undefined)?.[key]
+}
+
+/** A checkpoint, in its space. */
+export type Level = Space & { readonly stepId: string }
+
+/** The checkpoints that the graphs around this space run from. */
+export function aroundOf(config: RunnableConfig, { threadId, space }: Space): Level[] {
+  const map = (config.configurable?.['checkpoint_map'] ?? {}) as Record<string, string>
+  return Object.entries(map)
+    .filter(([outer]) => outer !== space && (outer === '' || space.startsWith(`${outer}|`)))
+    .map(([outer, stepId]) => ({ threadId, space: outer, stepId }))
+}
+
+export interface Placed {
+  readonly stepId: string
+  readonly parentId: string | null
+  readonly source: string | undefined
+  readonly mark: Mark
+}
+
+/** The head that a put of this invocation counts on. */
+export function expectedHead({ parentId, mark }: Placed): string | null {
+  return isAskedBack(mark, parentId) ? mark.headId : parentId
+}
+
+/**
+ * Whether a checkpoint is put on the line, with this head: it follows the head; or it begins a
+ * branch, on purpose, from a checkpoint that was asked for when it was no longer the head. Of two
+ * branches that are begun at once one is. LangGraph finds the latest by its id, so a checkpoint of
+ * a machine whose clock is behind is not on the line either.
+ */
+export function isOnLine({ stepId, parentId, source, mark }: Placed, head: string | null): boolean {
+  if (head !== null && stepId <= head) return false
+  if (parentId === head) return true
+  const onPurpose = source === 'fork' || isAskedBack(mark, parentId)
+  return source === 'update' || (onPurpose && mark.headId === head)
+}
+
+/** Whether an invocation may send from a checkpoint, with this head. */
+export function isCurrent(mark: Mark, checkpointId: string, head: string | null): boolean {
+  return head === checkpointId || (isAskedBack(mark, checkpointId) && mark.headId === head)
+}
+
+function isAskedBack({ asked, fromId, headId }: Mark, checkpointId: string | null): boolean {
+  return asked && fromId === checkpointId && headId !== fromId
+}

@@ -1,0 +1,69 @@
+// Whose turn it is at a checkpoint. Two invocations that begin from the same one run the same tasks
+// at once: the first that wants to send does so, and another waits until it is over. By then the
+// thread has gone on, and the other sends nothing; or the first was stopped, and the other goes on
+// as a new process would.
+import type { RunnableConfig } from '@langchain/core/runnables'
+import { type Counterfoil, CounterfoilError } from '../../index.ts'
+import { leaseMs } from '../../model/limits.ts'
+import { isCurrent, type Level, type Mark, markOf } from './line.ts'
+import { spacesOf } from './spaces.ts'
+
+/** An invocation that says nothing for so long is not waited for: its records tell what it did. */
+const waitMsMax = leaseMs + 5_000
+const lookMs = 250
+const ownersMax = 10_000
+
+const owners = new WeakMap<Counterfoil, Map<string, Mark>>()
+
+/** Waits for the turn of this invocation at these checkpoints; throws if the thread has moved. */
+export async function takeTurn(
+  cf: Counterfoil,
+  config: RunnableConfig,
+  levels: readonly Level[],
+  tool: string,
+): Promise<void> {
+  const owned = owners.get(cf) ?? new Map<string, Mark>()
+  owners.set(cf, owned)
+  for (const level of levels) {
+    const mark = markOf(config, level)
+    if (mark) await takeAt(cf, owned, mark, level, config, tool)
+  }
+}
+
+async function takeAt(
+  cf: Counterfoil,
+  owned: Map<string, Mark>,
+  mark: Mark,
+  level: Level,
+  config: RunnableConfig,
+  tool: string,
+): Promise<void> {
+  const { threadId, space, stepId } = level
+  const key = JSON.stringify([threadId, space, stepId])
+  const spaces = spacesOf(cf)
+  const { clock } = cf.store
+  const until = clock.mono() + waitMsMax
+  for (;;) {
+    const aside = spaces.step(threadId, space, stepId)?.aside === true
+    const head = aside ? null : await cf.threads.headOf({ threadId, space })
+    if (aside || !isCurrent(mark, stepId, head)) throw moved(tool, threadId)
+    const owner = owned.get(key)
+    if (owner === mark) return
+    if (owner === undefined || owner.stopped || clock.mono() > until) break
+    await spaces.change(lookMs)
+  }
+  owned.set(key, mark)
+  config.signal?.addEventListener('abort', () => spaces.stop(mark), { once: true })
+  const [oldest] = owned.keys()
+  if (owned.size > ownersMax && oldest !== undefined) owned.delete(oldest)
+}
+
+function moved(tool: string, threadId: string): CounterfoilError {
+  return new CounterfoilError(
+    'THREAD_MOVED',
+    `${tool} was not sent: another request has gone on with thread ${threadId} meanwhile, and ` +
+      'this one was set aside. Read the state of the thread again (graph.getState), and go on ' +
+      'from there',
+    { details: { tool, threadId } },
+  )
+}

@@ -1,7 +1,7 @@
 // The steps of foreign runtimes' threads, and what their tasks have written. That none of them
 // loses the one it is a change to is held by 010_threads.sql; that nobody writes to what he has not
 // seen, by 012_seen_steps.sql; that
-// one of those that follow the same head is written, by 014_heads.sql.
+// one of those that follow the same head is written, by 015_heads.sql.
 import { checked, onLine, stepPage, stepsOf } from '../thread-rules.ts'
 import type { Seen, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'

@@ -1,7 +1,8 @@
 // The longer programmes, each the larger form of a test in the ordinary suite:
 //   npm run failpoints            all pairs: a second death during recovery; every point of graphs
 //                                 and scopes
-//   npm run kills -- [kills] [seed]
+//   npm run kills -- [kills] [seed]   workers, graphs, scopes, several at once, and the agents of
+//                                     LangGraph and the AI SDK, on SQLite and Postgres
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -15,7 +16,10 @@ const programmes = {
     defaults: ['all'],
   },
   kills: {
-    files: ['random-kill', 'graph', 'scope', 'several'].map(crash),
+    files: [
+      ...['random-kill', 'graph', 'scope', 'several'].map(crash),
+      ...['langgraph', 'ai-sdk'].map((name) => `test/adapters/${name}/kills.test.ts`),
+    ],
     env: ['COUNTERFOIL_KILLS', 'COUNTERFOIL_SEED'],
     defaults: ['2000', '1'],
   },

@@ -4,12 +4,11 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { seeded } from '../sim/clock.ts'
+import { everyPoint, seed, killsWanted as wanted } from '../size.ts'
 import { type Effect, faults, runOf, Site } from './driver.ts'
 import { effectsOf } from './truth.mjs'
 
-const everyPoint = process.env['COUNTERFOIL_FAILPOINT_PAIRS'] === 'all'
-const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 25)
-const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+const killsWanted = wanted(4, 1 / 25)
 
 /** Works until the run waits; dies at the n-th failpoint counted over all of its processes. */
 async function workThrough(site: Site, dieAt: number): Promise<{ hits: number; kills: number }> {

@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describePostgres } from '../postgres/bench.ts'
 import { type PostgresServer, startPostgres } from '../postgres/server.ts'
+import { seed } from '../size.ts'
 import * as programmes from './faults.ts'
 import type { Reckoning } from './fleet.ts'
 import { holeAround, holeInside } from './holes.ts'
 
-const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 const chaos = process.env['COUNTERFOIL_CHAOS']
 let server: PostgresServer
 

@@ -1,10 +1,10 @@
 // SIGKILL at random moments of the work, over many runs on one file; then everything is finished.
 // `npm run proof` and `npm run kills` do it more often.
 import { expect, test } from 'vitest'
+import { seed, killsWanted as wanted } from '../size.ts'
 import { killAtRandom } from './kills.ts'
 
-const killsWanted = Number(process.env['COUNTERFOIL_KILLS'] ?? 200)
-const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+const killsWanted = wanted(40, 1)
 
 test('C2, C5, D2 random SIGKILLs: no unsafe effect twice, none lost, every run ends', async () => {
   const found = await killAtRandom(seed, killsWanted)

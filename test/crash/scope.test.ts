@@ -4,12 +4,11 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { tool } from '../../src/index.ts'
 import { seeded } from '../sim/clock.ts'
+import { everyPoint, seed, killsWanted as wanted } from '../size.ts'
 import { faults, runOf, Site, script } from './driver.ts'
 import { effectsOfThread } from './truth.mjs'
 
-const everyPoint = process.env['COUNTERFOIL_FAILPOINT_PAIRS'] === 'all'
-const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 30)
-const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+const killsWanted = wanted(4, 1 / 30)
 
 const ids = { workflowId: 't1', nodeId: 'tools', checkpointId: 'first' }
 

@@ -2,12 +2,12 @@
 // a foreign runtime with scopes, and the command line; all of them killed at random moments.
 import { expect, test } from 'vitest'
 import { seeded } from '../sim/clock.ts'
+import { seed, killsWanted as wanted } from '../size.ts'
 import { compare, type Effect, faults, runOf, Site, script } from './driver.ts'
 import { Post } from './post.ts'
 import { effectsOf, effectsOfThread } from './truth.mjs'
 
-const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 20)
-const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+const killsWanted = wanted(6, 1 / 20)
 const cli = script('../../dist/cli/main.js')
 /** Whoever was killed needs so long on a slow machine until it is at work again. */
 const longestMs = 5_000

@@ -1,12 +1,12 @@
 // User code that catches everything, goes on after a park, or leaves branches alone.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import ts from 'typescript'
+import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { open, tool, workflow } from '../../src/index.ts'
+import { library } from '../cli/module.ts'
 import { fake, flow, Lab, work } from '../lab.ts'
 
 const boom = (message: string) => () => {
@@ -260,33 +260,10 @@ test('I7 a branch whose rejection is handled later does not fail its run', async
 const out = mkdtempSync(join(tmpdir(), 'counterfoil-rejections-'))
 afterAll(() => rmSync(out, { recursive: true, force: true }))
 
-let built = false
-
-function build(): void {
-  const src = join(import.meta.dirname, '../../src')
-  for (const file of readdirSync(src, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.ts')) continue
-    const to = join(out, file.replace(/ts$/, 'js'))
-    mkdirSync(dirname(to), { recursive: true })
-    const { outputText } = ts.transpileModule(readFileSync(join(src, file), 'utf8'), {
-      compilerOptions: {
-        target: ts.ScriptTarget.ES2023,
-        module: ts.ModuleKind.ESNext,
-        rewriteRelativeImportExtensions: true,
-        verbatimModuleSyntax: true,
-      },
-    })
-    writeFileSync(to, outputText)
-  }
-  built = true
-}
-
 /** A program in a clean process, in which no test runner listens for rejections. */
 function alone(program: string) {
-  if (!built) build()
-  writeFileSync(join(out, 'package.json'), '{"type":"module"}')
   const head = `
-    import { open, workflow } from './index.js'
+    import { open, workflow } from '${library}'
     const input = { '~standard': { version: 1, vendor: 't', validate: (value) => ({ value }) } }
     const run = async () => {
       void Promise.reject(new Error('inside a run'))
@@ -297,8 +274,8 @@ function alone(program: string) {
     const cf = await open({ store: 'memory:', graphs: [w], onWarning: () => {} })
     await cf.worker().start()
   `
-  writeFileSync(join(out, 'program.js'), head + program)
-  return spawnSync(process.execPath, [join(out, 'program.js')], { encoding: 'utf8' })
+  writeFileSync(join(out, 'program.mjs'), head + program)
+  return spawnSync(process.execPath, [join(out, 'program.mjs')], { encoding: 'utf8' })
 }
 
 const outside = `

@@ -2,7 +2,17 @@
 // a directory of its own. It can be killed and started again.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, cpSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  chownSync,
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { arch, platform, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -22,6 +32,8 @@ import pg from 'pg'
  */
 
 const triesMax = 2_000
+/** Whoever the killed server had started holds its memory until it has seen that death. */
+const heldByFormer = 'pre-existing shared memory block'
 const password = 'counterfoil-test'
 const run = promisify(execFile)
 
@@ -51,10 +63,21 @@ export async function startPostgres(options = {}) {
     const settings = { max_connections: '200', unix_socket_directories: '', ...options.settings }
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const args = ['-D', join(folder, 'data'), '-p', String(port), '-h', '127.0.0.1', ...flags]
+    const log = join(folder, 'log')
     const start = async () => {
-      const out = openSync(join(folder, 'log'), 'a')
-      child = spawn(bin.postgres, args, { ...user, stdio: ['ignore', out, out] })
-      await answering(url, child, join(folder, 'log'))
+      for (let tries = 0; ; tries++) {
+        const from = existsSync(log) ? statSync(log).size : 0
+        const out = openSync(log, 'a')
+        child = spawn(bin.postgres, args, { ...user, stdio: ['ignore', out, out] })
+        closeSync(out)
+        try {
+          return await answering(url, child, log)
+        } catch (error) {
+          const said = readFileSync(log).subarray(from).toString()
+          if (!said.includes(heldByFormer) || tries > triesMax) throw error
+        }
+        await pause(50)
+      }
     }
     await start()
     const stop = async () => {

@@ -2,6 +2,7 @@
 // is missing here says so.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
+import { seed } from '../size.ts'
 import { percentile, upperBound } from './bound.ts'
 import { disk } from './layers/disk.ts'
 import { failpoints } from './layers/failpoints.ts'
@@ -14,7 +15,6 @@ import { Progress } from './progress.ts'
 import { markdownOf, reportOf } from './report.ts'
 import { begun, heading, newFile, options, removeFolders, toy } from './toy.ts'
 
-const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 afterEach(removeFolders)
 
 describe.each([syscalls, failpoints, power, disk, late, inputs])('J1, J3 $name', (layer) => {

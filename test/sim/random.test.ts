@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { batch } from './batch.ts'
 import type { Kind } from './program.ts'
 
-const count = Number(process.env['COUNTERFOIL_SIM_PROGRAMS'] ?? 300)
+const count = Number(process.env['COUNTERFOIL_SIM_PROGRAMS'] ?? 120)
 const from = Number(process.env['COUNTERFOIL_SIM_FROM'] ?? 1)
 const pointsMax = Number(process.env['COUNTERFOIL_SIM_POINTS'] ?? 10_000)
 

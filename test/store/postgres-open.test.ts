@@ -1,5 +1,13 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -57,6 +65,16 @@ async function refused(url: string, more: { key?: string } = {}) {
   expect(all).not.toContain(decodeURIComponent(password))
   expect(all).not.toContain('s3cret')
   return error
+}
+
+/** A process of the server that does nothing until it is let go on. */
+async function stoppedSession(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  const { rows } = await client.query('select pg_backend_pid() as pid')
+  process.kill(rows[0].pid, 'SIGSTOP')
+  return rows[0].pid
 }
 
 async function server(settings: Record<string, string>): Promise<PostgresServer> {
@@ -137,11 +155,17 @@ describePostgres('opening a Postgres store', () => {
   test('I8 a standby is refused: what it is told would be lost', async () => {
     const standby = await server({})
     const { uid, gid } = statSync(join(standby.folder, 'data'))
+    const former = await stoppedSession(standby.url)
     await standby.kill()
     const signal = join(standby.folder, 'data', 'standby.signal')
     writeFileSync(signal, '')
     chownSync(signal, uid, gid)
-    await standby.start()
+    // What the killed server had started may outlive it for a moment, and holds its memory.
+    const starting = standby.start()
+    const log = () => readFileSync(join(standby.folder, 'log'), 'utf8')
+    await expect.poll(log).toContain('pre-existing shared memory block')
+    process.kill(former, 'SIGCONT')
+    await starting
     const error = await refused(standby.url)
     expect(error).toMatchObject({ code: 'STORE_UNREACHABLE', retryable: true })
     expect(error.message).toContain('standby')

@@ -4,9 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { type Effect, faults, Site } from '../../crash/driver.ts'
 import { describePostgres, postgresUrl } from '../../postgres/bench.ts'
+import { killsWanted as wanted } from '../../size.ts'
 
 const program = fileURLToPath(new URL('./agent.mjs', import.meta.url))
-const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 8)
+// Each moment once.
+const killsWanted = wanted(8, 1 / 8)
 
 /** In the middle of tools, and around what is written for them. */
 const moments = [

@@ -6,9 +6,11 @@ import { describe, expect, test } from 'vitest'
 import { type Effect, faults, Site } from '../../crash/driver.ts'
 import { answerTo } from '../../crash/truth.mjs'
 import { describePostgres, postgresUrl } from '../../postgres/bench.ts'
+import { killsWanted as wanted } from '../../size.ts'
 
 const program = fileURLToPath(new URL('./agent.mjs', import.meta.url))
-const killsWanted = Math.ceil(Number(process.env['COUNTERFOIL_KILLS'] ?? 200) / 4)
+// Each moment once.
+const killsWanted = wanted(14, 1 / 4)
 
 /** In the middle of tool nodes, around what is written for them and for LangGraph. */
 const moments = [

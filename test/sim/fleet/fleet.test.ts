@@ -6,7 +6,7 @@ import { runFleet } from './fleet.ts'
 import { planOf } from './plan.ts'
 import { shrink } from './shrink.ts'
 
-const count = 6_000
+const count = 1_500
 const timeout = 20 * 60_000
 const processes = Math.min(2, availableParallelism())
 

@@ -118,7 +118,7 @@ async function statusOfMail(dir: string): Promise<string | undefined> {
 }
 
 // Each of them starts processes one after the other.
-describe('the outreach', { timeout: 180_000 }, () => {
+describe('the outreach', { timeout: 300_000 }, () => {
   const moments = {
     'before it has begun': 'everything is in',
     'when the mail is out and nobody knows': 'the mail server takes',
@@ -198,7 +198,7 @@ test('J2 examples/chaos.mjs: a bank that ignores its keys is found out', async (
   expect([careless.code, careless.out]).toEqual([1, expect.stringContaining('charge_card')])
   expect(careless.out).toContain('happened twice')
   expect((await chaos('careful')).code).toBe(0)
-}, 120_000)
+}, 300_000)
 
 test('J2, K1 examples/chaos-langgraph.mjs: guarded is safe, unguarded sends twice', async () => {
   const chaos = async (kills: string, env: Record<string, string> = {}) => {
@@ -218,7 +218,7 @@ test('J2, K1 examples/chaos-langgraph.mjs: guarded is safe, unguarded sends twic
   expect(await chaos('3')).toEqual({ code: 0, killed: 3, effects: [0, 1, 1], doubts: 1 })
   const plain = await chaos('3', { GUARD: 'off' })
   expect(plain).toEqual({ code: 1, killed: 3, effects: [0, 2, 2], doubts: 0 })
-}, 120_000)
+}, 300_000)
 
 test('N6 pull the plug: LangGraph orders twice, guarded once, as in the picture', async () => {
   const file = join(folder(), 'figures.json')
@@ -233,7 +233,7 @@ test('N6 pull the plug: LangGraph orders twice, guarded once, as in the picture'
   expect(guarded.said).toBe('Ordered: PO-1.')
   const drawn = readFileSync(join(root, 'docs/images/pull-the-plug.svg'), 'utf8')
   expect(picture(figures)).toBe(drawn)
-}, 120_000)
+}, 300_000)
 
 test('N3 the trip is killed at step 4 and charges once; a restart charges twice', async () => {
   const file = join(folder(), 'figures.json')
@@ -284,7 +284,7 @@ test('N4 four agents, killed as a group at step 141 of 160, end without help', a
   expect(stdout).toContain('step 141 of 160 is done, and nobody has been told: SIGKILL to all')
   expect(stdout).toMatch(/back at work \d+ ms after the kill, done after \d+ ms/)
   expect(figures.doneMs).toBeLessThan(60_000)
-}, 120_000)
+}, 300_000)
 
 test('N4 with unsafe steps a person is asked, and nothing is done twice', async () => {
   const { stdout, figures } = await fourAgents('--unsafe')
@@ -292,7 +292,7 @@ test('N4 with unsafe steps a person is asked, and nothing is done twice', async 
   expect(stdout.match(/a person is asked: agent-\d.*: mail: did it happen\?/g) ?? []).toHaveLength(
     figures.asked,
   )
-}, 120_000)
+}, 300_000)
 
 describePostgres('on a server', () => {
   test('N4 L2 the four agents with their workers on Postgres: the same, without help', async () => {
@@ -303,5 +303,5 @@ describePostgres('on a server', () => {
     // Their end is proven at once, as on a file: nobody waits for a lease of 15 s.
     expect(figures.backMs).toBeLessThan(15_000)
     console.log(`four agents on Postgres: ${JSON.stringify(figures)}`)
-  }, 90_000)
+  }, 300_000)
 })

@@ -67,7 +67,7 @@ test('two runs under load; the same command again reads them, another one is ref
   expect([other.status, other.stdout]).toEqual([2, ''])
   expect(other.stderr).toContain('runs of something else')
   expect(existsSync(join(out, 'run-3.json'))).toBe(false)
-}, 120_000)
+}, 300_000)
 
 test('what it cannot take is said before anything runs', () => {
   const call = (...args: string[]) =>

@@ -25,4 +25,4 @@ test('J2 a mock that breaks its process is named, and no socket', async () => {
   expect(floating).toContain(`${ended} (exit code 1): Error: floating [CHAOS_OPTIONS`)
   const exits = await said('process.exit(3)')
   expect(exits).toContain(`${ended} (exit code 3): does a mock call process.exit()? [CHAOS_OPTIONS`)
-}, 120_000)
+}, 300_000)

@@ -37,7 +37,7 @@ test('J2 an older report stayed when chaos could not run: the file says why', as
     expect(xml).toContain(`<error message="${code}: `)
     expect(xml).not.toMatch(/an older report|&(?!(amp|lt|gt|quot|apos);)/)
   }
-}, 120_000)
+}, 300_000)
 
 test('J2 an older report stayed when chaos was interrupted: the file says so', async () => {
   const dir = folder()
@@ -50,4 +50,4 @@ test('J2 an older report stayed when chaos was interrupted: the file says so', a
   const xml = readFileSync(junit, 'utf8')
   expect(xml).toContain('errors="1"')
   expect(xml).not.toContain('an older report')
-}, 120_000)
+}, 300_000)

@@ -24,7 +24,7 @@ const usedRoles: string[] = []
 afterAll(async () => {
   for (const url of used) await dropSchema(url)
   for (const role of usedRoles) await sql(plainUrl(), `drop role if exists ${role}`)
-}, 120_000)
+}, 300_000)
 
 function newUrl(): string {
   const url = postgresUrl()

@@ -14,7 +14,6 @@ test('C2, C5, L1, I9 killed after the e-mail was taken: 1 mail and an item, not 
     { engine: 'counterfoil', signal: 'SIGKILL', code: null },
   ])
   expect(end.run).toMatchObject({ run_id: 'acme-1', state: 'completed' })
-  expect(end.took_ms).toBeLessThan(45_000)
   expect(end.processes.filter(isAlive)).toEqual([])
 
   // Not only its own word for it: the outboxes, and the ledger.
@@ -79,7 +78,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
     demo.child.kill(signal)
     const { code } = await demo.ended
     expect(code).not.toBe(0)
-    await expect.poll(() => children.filter(isAlive), { timeout: 30_000 }).toEqual([])
+    await expect.poll(() => children.filter(isAlive), { timeout: 90_000 }).toEqual([])
   },
 )
 

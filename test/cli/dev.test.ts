@@ -168,7 +168,7 @@ test('F3 a changed graph under its old version: dev says what to write, and goes
   expect(misfits(told)).toEqual([])
   // Half saved, and then right.
   writeFileSync(path, 'export const hello = {')
-  await expect.poll(() => dev.stderr(), { timeout: 30_000 }).toContain('MODULE_NOT_LOADED')
+  await expect.poll(() => dev.stderr(), { timeout: 90_000 }).toContain('MODULE_NOT_LOADED')
   changing(path, '1.0.1', 'pure')
   await dev.says('completed h-1')
   dev.child.kill('SIGINT')

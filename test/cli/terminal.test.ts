@@ -28,7 +28,7 @@ function atTerminal(args: readonly string[]): Session {
 }
 
 async function shows(session: Session, text: string): Promise<void> {
-  await expect.poll(() => session.shown(), { timeout: 30_000 }).toContain(text)
+  await expect.poll(() => session.shown(), { timeout: 90_000 }).toContain(text)
 }
 
 test.runIf(terminal)(

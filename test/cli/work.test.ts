@@ -32,7 +32,7 @@ test('L2 worker <file> says one line, works, and ends with 0 at SIGTERM', async 
   const worker = start(['worker', file, '--store', store, '--concurrency', '3'])
   const said = await worker.says('at once')
   expect(said).toMatch(/^Worker w_\w+ \(pid \d+\) on sqlite:\S+: .*slow@1.0.0.*; 3 at once/)
-  await expect.poll(() => state('q1'), { timeout: 30_000 }).toBe('completed')
+  await expect.poll(() => state('q1'), { timeout: 90_000 }).toBe('completed')
   worker.child.kill('SIGTERM')
   const { code, stdout, stderr } = await worker.ended
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -46,7 +46,7 @@ test('E6 a gate that the file exports is asked before a call is sent', async () 
   await begin('g1', { file: log, ms: 1 })
   appendFileSync(file, "\nexport const gate = () => ({ refuse: 'not today' })\n")
   const worker = start(['worker', file, '--store', store])
-  await expect.poll(() => state('g1'), { timeout: 40_000 }).toBe('failed')
+  await expect.poll(() => state('g1'), { timeout: 90_000 }).toBe('failed')
   worker.child.kill('SIGTERM')
   await worker.ended
   expect(says()).toBe('')
@@ -59,7 +59,7 @@ test('D2 SIGTERM: a call under way finishes and is recorded, the run is given ba
   await begin('s1', { file: log, ms: 4_000 })
   const worker = start(['worker', 'run', file, '--store', store, '--json'])
   await worker.says('"kind":"ready"')
-  await expect.poll(says, { timeout: 30_000 }).toBe('begun ')
+  await expect.poll(says, { timeout: 90_000 }).toBe('begun ')
   worker.child.kill('SIGTERM')
   expect((await worker.ended).code).toBe(0)
   expect(says()).toBe('begun ended ')
@@ -73,7 +73,7 @@ test('D2 a grace that is over: exit code 1, and the next one asks a person', asy
   await begin('s1', { file: log, ms: 60_000 })
   const words = ['worker', file, '--store', store]
   const worker = start([...words, '--grace', '100ms'])
-  await expect.poll(says, { timeout: 30_000 }).toBe('begun ')
+  await expect.poll(says, { timeout: 90_000 }).toBe('begun ')
   worker.child.kill('SIGTERM')
   const { code, stderr } = await worker.ended
   expect(code).toBe(1)
@@ -81,7 +81,7 @@ test('D2 a grace that is over: exit code 1, and the next one asks a person', asy
     /1 run had not finished .* 1 call .*: s1\. Other workers.*WORKER_UNFINISHED/,
   )
   const next = start(words)
-  await expect.poll(() => state('s1'), { timeout: 40_000 }).toBe('waiting_human')
+  await expect.poll(() => state('s1'), { timeout: 90_000 }).toBe('waiting_human')
   // It was given back, or its end was proven: nobody waited for the end of its lease.
   const { events } = await json(['run', 'events', 's1', '--store', store])
   const taken = events.find(({ data }: { data: { fence?: number } }) => data.fence === 2)
@@ -98,7 +98,7 @@ test.each([
   const { file, store, log, begin, says } = site()
   await begin('s1', { file: log, ms: 60_000 })
   const worker = start(['worker', file, '--store', store])
-  await expect.poll(says, { timeout: 30_000 }).toBe('begun ')
+  await expect.poll(says, { timeout: 90_000 }).toBe('begun ')
   worker.child.kill(signal)
   await worker.says('Draining')
   worker.child.kill(signal)
@@ -112,7 +112,7 @@ test('M4 the ready file is there while the worker is, and is touched again', asy
   await worker.says('at once')
   expect(readFileSync(ready, 'utf8')).toMatch(new RegExp(`^w_\\w+ ${worker.child.pid}\n$`))
   const before = statSync(ready).mtimeMs
-  await expect.poll(() => statSync(ready).mtimeMs, { timeout: 30_000 }).toBeGreaterThan(before)
+  await expect.poll(() => statSync(ready).mtimeMs, { timeout: 90_000 }).toBeGreaterThan(before)
   worker.child.kill('SIGTERM')
   expect((await worker.ended).code).toBe(0)
   expect(existsSync(ready)).toBe(false)
@@ -127,7 +127,7 @@ test('I9 a worker that was declared dead ends with 1, to be started again', asyn
   const { code, stderr } = await worker.ended
   expect({ code }).toEqual({ code: 1 })
   expect(stderr).toMatch(/is on record as dead.*start it again.*WORKER_DEAD/)
-}, 90_000)
+}, 300_000)
 
 describe('L2 a wrong use of worker has an answer', () => {
   test.each([

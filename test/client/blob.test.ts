@@ -124,7 +124,7 @@ describe('B7 a hundred megabytes of observations', () => {
     const row = await cf.store.getRun(ref)
     expect(row?.outputJson).toBe(null)
     expect(row?.outputDigest).toMatch(/^[0-9a-f]{64}$/)
-  }, 120_000)
+  }, 300_000)
 
   test('B7 also if it fails with a message of a megabyte', async () => {
     const path = file()

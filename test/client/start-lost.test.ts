@@ -32,7 +32,7 @@ describePostgres('a start whose answer is lost', () => {
     proxy = await PostgresProxy.open(Number(new URL(url).port))
     const store = proxy.through(url)
     cf = await open({ store, graphs: [note], key, onWarning: () => {} })
-  }, 120_000)
+  }, 300_000)
 
   afterEach(() => {
     proxy.plan(null)
@@ -44,7 +44,7 @@ describePostgres('a start whose answer is lost', () => {
     await cf.close()
     await proxy.close()
     await dropSchema(url)
-  }, 120_000)
+  }, 300_000)
 
   const startMany = (count: number) =>
     Promise.all(Array.from({ length: count }, (_, i) => cf.start(note, { i })))

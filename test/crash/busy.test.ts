@@ -24,20 +24,19 @@ test('B8 the database is locked for 4 s: nobody is told of it, everything is don
   const [item] = (await cf.inbox.list()).items
   if (item === undefined) throw new Error('nobody asks anything')
 
-  const before = performance.now()
   const locker = site.spawn(script('locker.mjs'), [site.db, String(lockMs)])
   await once(locker.child.stdout as NodeJS.ReadableStream, 'data')
-  const from = performance.now()
+  // Readers are not concerned: they are answered while it is held, however slow the machine is.
+  expect((await cf.run('r0').status()).state).toBe('waiting_human')
+  expect((await cf.inbox.list()).items).not.toHaveLength(0)
   const cli = script('../../dist/cli/main.js')
   const store = ['--store', `sqlite:${site.db}`, '--json']
   const commands = [['runs'], ['inbox'], ['run', 'show', 'r0']].map((words) =>
     site.spawn(cli, [...words, ...store]),
   )
-  // Readers are not concerned.
-  expect((await cf.run('r0').status()).state).toBe('waiting_human')
-  expect((await cf.inbox.list()).items).not.toHaveLength(0)
-  expect(performance.now() - from).toBeLessThan(lockMs - 500)
-  // Whoever writes waits, in this process and in others.
+  // From now on it lasts so long. Whoever writes waits, in this process and in others.
+  const before = performance.now()
+  locker.child.kill('SIGUSR2')
   const ruling = { outcome: rulingOf(item.runId, 'pay') } as const
   const said = ruling.outcome === 'edit' ? { ...ruling, result: { amount: 70 } } : ruling
   const { itemId, version } = item
@@ -58,4 +57,4 @@ test('B8 the database is locked for 4 s: nobody is told of it, everything is don
   expect(await site.findings()).toEqual([])
   expect(site.doubts).toBe(0)
   await site.close()
-}, 120_000)
+}, 300_000)

@@ -93,4 +93,4 @@ test('J1 the control: plain checkpoint replay, killed likewise, repeats effects'
   }
   expect(kills).toBe(9)
   expect(twice).toBe(3) // once for each step: after its effect, before its record
-}, 120_000)
+}, 300_000)

@@ -19,7 +19,7 @@ class Process {
     })
   }
 
-  async says(text: string, timeoutMs = 40_000): Promise<number> {
+  async says(text: string, timeoutMs = 200_000): Promise<number> {
     const from = Date.now()
     while (!this.out.includes(text)) {
       if (Date.now() - from > timeoutMs) throw new Error(`no "${text}" in: ${this.out}`)
@@ -49,7 +49,7 @@ test('D2, I9 a killed worker is taken over at once, long before its lease ends',
   b.child.kill('SIGKILL')
   await once(b.child, 'close')
   await site.close()
-}, 120_000)
+}, 300_000)
 
 test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports', async () => {
   const site = await Site.open(5_000)
@@ -86,7 +86,7 @@ test('D2, I2, I11 a stopped worker keeps its lease; woken later, it only reports
     await once(child, 'close')
   }
   await site.close()
-}, 120_000)
+}, 300_000)
 
 test('C8 two processes start the same run id at once: one run, both attach', async () => {
   const site = await Site.open(1)
@@ -96,4 +96,4 @@ test('C8 two processes start the same run id at once: one run, both attach', asy
   const mails = site.effects().filter((effect) => effect.tool === 'mail')
   expect(mails).toHaveLength(4)
   await site.close()
-}, 120_000)
+}, 300_000)

@@ -10,7 +10,7 @@ import { makeTour } from './tour.mjs'
 import { effectsOfTour } from './truth.mjs'
 
 const lanes = 3
-const endMs = 60_000
+const endMs = 200_000
 
 let site: Site
 

@@ -21,7 +21,7 @@ function judge(reckoning: Reckoning): void {
 describePostgres('faults of a fleet', () => {
   beforeAll(async () => {
     server = await startPostgres()
-  }, 120_000)
+  }, 300_000)
   afterAll(() => server.stop())
 
   test('C2, D2, J3 workers are killed at random', async () => {

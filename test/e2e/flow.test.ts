@@ -7,7 +7,7 @@ describe.runIf(canBrowse)('the console', () => {
   let stage: Stage
   beforeAll(async () => {
     stage = await Stage.open()
-  }, 120_000)
+  }, 300_000)
   afterEach(() => stage.dismiss())
   afterAll(() => stage?.close())
 

@@ -13,7 +13,7 @@ describe.runIf(canBrowse)('the console', () => {
   beforeAll(async () => {
     stage = await Stage.open()
     worker = await stage.worker()
-  }, 120_000)
+  }, 300_000)
   afterAll(() => stage?.close())
 
   test('M2 a viewer sees no button that would be refused, and the server refuses', async () => {

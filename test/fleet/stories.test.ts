@@ -17,7 +17,7 @@ async function killed() {
   const run = await cf.start(agent, { to: 'r1' }, { runId: 'r1' })
   const worker = await fleet.worker()
   const sent = () => fleet.effects().filter((effect) => effect.tool === 'mail').length
-  await expect.poll(sent, { timeout: 30_000, interval: 5 }).toBe(1)
+  await expect.poll(sent, { timeout: 90_000, interval: 5 }).toBe(1)
   worker.child.kill('SIGKILL')
   expect((await worker.ended).signal).toBe('SIGKILL')
   const next = await fleet.worker()
@@ -44,7 +44,7 @@ describePostgres('on Postgres', () => {
     expect(await findings(cf)).toEqual([])
     next.child.kill('SIGTERM')
     expect((await next.ended).code).toBe(0)
-  }, 120_000)
+  }, 300_000)
 
   test('I5 E2 "it did not happen" is too early, then counts, and sends once more', async () => {
     const { run, sent, decide } = await killed()
@@ -54,7 +54,7 @@ describePostgres('on Postgres', () => {
     expect(await run.result()).toEqual({ steps: 6 })
     // The mail had happened: whoever makes sure of what is not so sends it twice. Once, not more.
     expect(sent()).toBe(7)
-  }, 120_000)
+  }, 300_000)
 })
 
 async function opened(graphs: readonly Graph[], more: object = {}): Promise<Counterfoil> {
@@ -105,7 +105,7 @@ describePostgres('on Postgres, in one process', () => {
     const at = { namespace: 'default', runId: 'l1' }
     const rows = await cf.store.listCheckpoints(at)
     expect(rows.map(({ node }) => node)).toEqual(['draft', 'draft', 'draft', 'ask'])
-    await expect.poll(() => eventsOf(cf, 'sla_passed'), { timeout: 30_000 }).toHaveLength(1)
+    await expect.poll(() => eventsOf(cf, 'sla_passed'), { timeout: 90_000 }).toHaveLength(1)
     const [item] = (await cf.inbox.list({ kind: 'approval' })).items
     const { itemId = '', version = 0 } = item ?? {}
     await cf.inbox.decide(itemId, { outcome: 'approve', by: 'ana', reason: 'fine', version })

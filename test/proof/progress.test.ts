@@ -108,7 +108,7 @@ describe('controls', () => {
     const { controls, wrong } = await sim.run('test fleet 20', 1)
     expect(wrong).toEqual([])
     expect(controls).toMatchObject([{ name: 'mutant no-quiet-time', failed: true }])
-  }, 120_000)
+  }, 300_000)
 })
 
 describe('going on', () => {

@@ -14,13 +14,13 @@ test('J3 requests are made from the seed of the programme and the name of the ca
   expect(first).toBeDefined()
   expect(await seedOf('request 0 100', 7)).toBe(first)
   expect(await seedOf('request 1 100', 7)).not.toBe(first)
-}, 120_000)
+}, 300_000)
 
 test('J3 late: an effect that landed before the end is not late and not asked about', async () => {
   const found = await run({ how: 'upstream', lateMs: 1, quietMs: 100, killMs: 4_000 })
   expect(found).toMatchObject({ injected: 0, surfaced: 0, falseSurfaced: 0, wrong: [] })
   expect(found.evidence).toContain('did not land after a death')
-}, 120_000)
+}, 300_000)
 
 test('J3 late: a second attempt after the death does not make the first one late', () => {
   const effect = { tool: 'mail', key: null, input: {}, result: null, repeated: false }

@@ -153,5 +153,5 @@ describe.each(readable)('J5 the golden ledger %s', (name) => {
     for (const { key, tool, to } of sent) if (tool === 'charge') expect(key).toMatch(`:${to}`)
     expect((await cf.run('cancelled').status()).state).toBe('cancelled')
     expect((await verifyLedger(cf.store, { namespace: 'default' })).findings).toEqual([])
-  }, 120_000)
+  }, 300_000)
 })

@@ -51,7 +51,7 @@ test('E5 killed between send and record: sent again by the next, with the same i
   })
   expect(one).toMatchObject({ attempts: 2, run_id: 'r1' })
   expect(receiver.received).toHaveLength(2)
-}, 120_000)
+}, 300_000)
 
 test('E5 killed before the outbox was looked at: the next tells all of it', async () => {
   const store = `sqlite:${join(folder(), 'runs.db')}`
@@ -75,7 +75,7 @@ test('E5 killed before the outbox was looked at: the next tells all of it', asyn
   expect(waiting.length).toBe(await asked())
   const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
   expect(new Set(ids).size).toBe(waiting.length)
-}, 120_000)
+}, 300_000)
 
 test('E5 the receiver of the guide takes each once, and refuses what is not signed', async () => {
   const store = `sqlite:${join(folder(), 'runs.db')}`
@@ -102,7 +102,7 @@ test('E5 the receiver of the guide takes each once, and refuses what is not sign
   await until(async () => (await server.admin.post(path)).status === 200)
   await until(async () => out.includes(`again: ${items[0].delivery_id}`))
   expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(401)
-}, 120_000)
+}, 300_000)
 
 async function freePort(): Promise<number> {
   const receiver = await startReceiver()

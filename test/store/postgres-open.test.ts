@@ -38,7 +38,7 @@ const run = promisify(execFile)
 const used: string[] = []
 afterAll(async () => {
   for (const url of used) await dropSchema(url)
-}, 120_000)
+}, 300_000)
 
 function newUrl(): string {
   const url = postgresUrl()

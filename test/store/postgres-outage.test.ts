@@ -46,7 +46,7 @@ describePostgres('an outage', () => {
     expect(await store.claim(request)).toMatchObject([{ runId: 'r1', fence: 1 }])
     // And once only.
     expect(await store.claim(request)).toEqual([])
-  }, 90_000)
+  }, 300_000)
 
   test('I12 a new line to another incarnation takes no commit until it is adopted', async () => {
     const [run] = await store.claim(request)

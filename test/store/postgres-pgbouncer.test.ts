@@ -37,11 +37,11 @@ describePostgres('PgBouncer', () => {
     let pooler: Pooler
     beforeAll(async () => {
       pooler = await startPgbouncer(command ?? '', url)
-    }, 90_000)
+    }, 300_000)
     afterAll(async () => {
       await pooler?.stop()
       await dropSchema(url)
-    }, 90_000)
+    }, 300_000)
 
     test('L2 two workers, unsafe calls, sleeps, signals and children: each sent once', async () => {
       const [sent, warnings] = [[] as string[], [] as string[]]
@@ -55,7 +55,7 @@ describePostgres('PgBouncer', () => {
       const stats = await pooler.show('stats')
       const count = stats.find(({ database }) => database === 'postgres')?.['total_xact_count']
       expect(Number(count)).toBeGreaterThan(names.length * 4)
-    }, 120_000)
+    }, 300_000)
 
     test('L2 one client is given several connections of the server', async () => {
       const { c, settings } = await openConnection({ url: pooler.url, clock: systemClock, key })
@@ -113,7 +113,7 @@ describePostgres('PgBouncer', () => {
     expect(asked.filter(({ listens }) => listens).some(({ text }) => keeps(text))).toBe(true)
     expect(keeps("select set_config('a', 'b', false)")).toBe(true)
     expect(keeps("set local lock_timeout = '1s'")).toBe(false)
-  }, 120_000)
+  }, 300_000)
 
   test('L2 no function of the schema leaves anything in a session', () => {
     const folder = new URL('../../src/store/postgres/migrations/', import.meta.url)

@@ -87,14 +87,14 @@ describePostgres('roles', () => {
     await cf.worker().start()
     await takeTrips(cf, trip, ['acme'])
     await cf.close()
-  }, 120_000)
+  }, 300_000)
 
   afterAll(async () => {
     await dropSchema(url)
     for (const name of [...Object.values(users), ...Object.values(roles)]) {
       await sql(url, `drop role if exists ${name}`)
     }
-  }, 120_000)
+  }, 300_000)
 
   test('B8 a worker can do all the work of a worker', async () => {
     expect(sent.sort()).toEqual(sendsOf(['acme']))

@@ -23,12 +23,12 @@ describePostgres('threads', () => {
   beforeAll(async () => {
     await migratePostgres({ url, clock: systemClock })
     store = await openAt(url)
-  }, 120_000)
+  }, 300_000)
 
   afterAll(async () => {
     await store.close()
     await dropSchema(url)
-  }, 120_000)
+  }, 300_000)
 
   /** Another session, in a transaction that stays open until `end`. */
   async function within(begin: string): Promise<pg.Client & { finish(): Promise<void> }> {
@@ -95,7 +95,7 @@ describePostgres('threads', () => {
     expect(await readAll(store)).toBeGreaterThan(0)
     expect(await isSound({ store }, raceSpace)).toBe(true)
     for (const one of others) await one.close()
-  }, 120_000)
+  }, 300_000)
 
   test('K1 many that write the same rows, and take them, do not lock each other out', async () => {
     const at = space('busy')

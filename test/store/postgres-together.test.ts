@@ -23,12 +23,12 @@ describePostgres('together', () => {
   beforeAll(async () => {
     await migratePostgres({ url, clock: systemClock })
     store = await openAt(url)
-  }, 120_000)
+  }, 300_000)
 
   afterAll(async () => {
     await store.close()
     await dropSchema(url)
-  }, 120_000)
+  }, 300_000)
 
   const named = (stem: string, count: number) =>
     Array.from({ length: count }, (_, i) => newRun(`${stem}${i}`))

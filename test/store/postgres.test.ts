@@ -15,7 +15,7 @@ const free: string[] = []
 
 afterAll(async () => {
   for (const url of urls.values()) await dropSchema(url)
-}, 120_000)
+}, 300_000)
 
 /** Given back when it is closed. */
 async function open(url: string, clock: ManualClock): Promise<Store> {

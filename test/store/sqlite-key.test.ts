@@ -412,7 +412,7 @@ describe('several processes', () => {
     expect(['k1', ...ids].sort()).toEqual([...all].sort())
     expect(keyIds(path)).toEqual(all)
     expect(checkIds(path)).toEqual(all)
-  }, 120_000)
+  }, 300_000)
 
   test('B8 one writes and reads while another rotates: every row verifies in both', async () => {
     const path = newPath()
@@ -462,5 +462,5 @@ describe('several processes', () => {
       expect(now?.records.every((row) => row.verifies)).toBe(true)
     })
     expect([...new Set(macIds(path))]).toEqual(wanted)
-  }, 120_000)
+  }, 300_000)
 })

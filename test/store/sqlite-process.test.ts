@@ -52,7 +52,7 @@ describe('several processes', () => {
         }
       })
     }
-  }, 180_000)
+  }, 300_000)
 
   test('K1, B6 append to a thread and prune it at once, and no step loses its base', async () => {
     const path = newPath()
@@ -73,7 +73,7 @@ describe('several processes', () => {
     await using(path, async (store) => {
       expect(await readAll(store)).toBeGreaterThan(0)
     })
-  }, 180_000)
+  }, 300_000)
 
   test('one that keeps the lock too long makes the others say so, and no more', async () => {
     await using(newPath(), async (store) => {

@@ -36,7 +36,7 @@ test('J2 a mock that never answers after a death does not hold chaos for ever', 
   expect(found.map(({ message }) => message)).toContain(
     'it had not ended after 3 s: mocks.alpha did not answer',
   )
-}, 120_000)
+}, 300_000)
 
 test('J2 a name that is no tool cannot be run for real, and is refused', async () => {
   await expect(refused({ real: ['alpah'] })).rejects.toMatchObject({

@@ -195,13 +195,15 @@ describe.each(majors)('$name', (major) => {
         return (await sdk.generateText({ model, tools, stopWhen, prompt: to })).text
       },
     })
+    const begun = performance.now()
     const { cf, run } = await runs(answer)
     await run.until('waiting_human')
     expect(asked).toBe(3)
     const from = performance.now()
     await decide(cf, await onlyItem(cf), { outcome: 'happened', result: { id: 'm-1' } })
     expect(await run.result()).toBe('Sent it.')
-    expect(performance.now() - from).toBeLessThan(5_900)
+    // The same work without the waits: on a slow machine both take longer.
+    expect(performance.now() - from).toBeLessThan(from - begun)
     expect([asked, sent.length]).toEqual([4, 1])
   })
 

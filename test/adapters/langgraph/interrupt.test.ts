@@ -114,7 +114,7 @@ describe.each(['v1', 'v2'] as const)('agents of %s', (version) => {
     const onResult = (id: string, result: unknown) => through.push([id, asked(result)])
     const watching = watch(cf, graph, { pollMs: 20, onResult })
     await cf.inbox.decide(itemId, { outcome: 'happened', result: 'm1', ...said, version: seen })
-    if (isShown) await expect.poll(() => through.length, { timeout: 30_000 }).toBeGreaterThan(0)
+    if (isShown) await expect.poll(() => through.length, { timeout: 90_000 }).toBeGreaterThan(0)
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     await watching.stop()
     // Of one task LangGraph shows one interrupt: then the thread waits for theirs.
@@ -273,7 +273,7 @@ test('K1 a watcher that begins later continues what was decided before', async (
   const through: string[] = []
   const onResult = (_: string, result: unknown) => through.push(lastText(result))
   const watching = watch(cf, graph, { pollMs: 20, onResult })
-  await expect.poll(() => through, { timeout: 30_000 }).toEqual(['done: m1'])
+  await expect.poll(() => through, { timeout: 90_000 }).toEqual(['done: m1'])
   await new Promise((resolve) => setTimeout(resolve, 200))
   await watching.stop()
   expect(through).toHaveLength(1)

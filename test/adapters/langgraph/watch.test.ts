@@ -75,7 +75,7 @@ test('K1 of two watchers on one store, one goes on with a thread', async () => {
   await pause(300)
   const [item] = (await first.inbox.list()).items
   await first.inbox.decide(item?.itemId ?? '', { ...happened, version: item?.version ?? 0 })
-  await expect.poll(() => done, { timeout: 25_000, interval: 100 }).toEqual(['done'])
+  await expect.poll(() => done, { timeout: 90_000, interval: 100 }).toEqual(['done'])
   await pause(1_000)
   for (const each of watching) await each.stop()
   expect(mail.outbox.sent).toEqual(['ana', 'bob'])
@@ -91,6 +91,6 @@ test('K1 a watcher that nobody listens to goes on with a thread', async () => {
   const watching = watch(cf, graph, { pollMs: 20 })
   const [item] = (await cf.inbox.list()).items
   await cf.inbox.decide(item?.itemId ?? '', { ...happened, version: item?.version ?? 0 })
-  await expect.poll(() => mail.outbox.sent, { timeout: 30_000 }).toEqual(['ana', 'bob'])
+  await expect.poll(() => mail.outbox.sent, { timeout: 90_000 }).toEqual(['ana', 'bob'])
   await watching.stop()
 })

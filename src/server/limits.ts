@@ -22,6 +22,8 @@ export const headerBytesMax = 16 * 1024
 /** Of a client that does not finish what it sends. */
 export const headersTimeoutMs = 10_000
 export const requestTimeoutMs = 30_000
+/** How often Node looks for such clients: by default twice a minute, which makes 10 s up to 40. */
+export const timeoutCheckMs = 1_000
 
 /** An Idempotency-Key, and how long its answer is remembered. */
 export const keyLengthMax = 255

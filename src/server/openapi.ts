@@ -58,7 +58,9 @@ function operationOf(route: Route): Json {
 
 function operationId(method: string, path: string): string {
   const words = path.split(/[/:.]/).filter((word) => word !== '' && word !== 'v1')
-  return [method.toLowerCase(), ...words].join('_').replace(/\W/g, '_')
+  // The same under another name has an id of its own.
+  const apart = path.startsWith('/v1/') ? [] : ['alias']
+  return [method.toLowerCase(), ...apart, ...words].join('_').replace(/\W/g, '_')
 }
 
 function bodyOf(body: Shape): Json {

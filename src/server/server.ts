@@ -72,6 +72,7 @@ export class CounterfoilServer {
         maxHeaderSize: limits.headerBytesMax,
         headersTimeout: limits.headersTimeoutMs,
         requestTimeout: limits.requestTimeoutMs,
+        connectionsCheckingInterval: limits.timeoutCheckMs,
       },
     }) as HttpServer
   }

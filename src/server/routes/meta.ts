@@ -49,4 +49,11 @@ const stats = route({
   handler: async (call) => ({ json: await call.server.samples.read(scopeOf(call)) }),
 })
 
-export const metaRoutes = [health, ready, metrics, stats]
+/** Where probes and Prometheus look unless told otherwise: the same, under another name. */
+const aliases = [
+  { ...health, path: '/healthz', summary: 'The same as /v1/health.' },
+  { ...ready, path: '/readyz', summary: 'The same as /v1/ready.' },
+  { ...metrics, path: '/metrics', summary: 'The same as /v1/metrics.' },
+]
+
+export const metaRoutes = [health, ready, metrics, stats, ...aliases]

@@ -58,6 +58,8 @@ export interface Counterfoil {
   readonly inbox: Inbox
   /** What upstreams of asynchronous tools say, by the token of `call.defer()`. */
   readonly callbacks: Callbacks
+  /** Of the runs that it works on. */
+  readonly namespace: string
   /** What adapters keep of the threads of a foreign runtime. */
   readonly threads: Threads
   /** Starts a run, or attaches to the one with this id, graph and input. */
@@ -171,6 +173,7 @@ export function compose(
     store,
     inbox: new Inbox(client),
     callbacks: new Callbacks(client),
+    namespace,
     threads: new Threads(store, namespace),
     start: async (
       wanted: Graph | string,

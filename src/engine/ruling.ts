@@ -92,8 +92,3 @@ export function rest<T>(
   }
   work.finally(over).then(open(then)).catch(open(failed))
 }
-
-/** A foreign id as a number: the same for every replay, and its repetitions apart. */
-export function occurrenceOf(callId: string, nth: number): number {
-  return Number.parseInt(sha256(`${callId}\n${nth}`).slice(0, 12), 16)
-}

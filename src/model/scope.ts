@@ -8,3 +8,8 @@ export const scopeGraph = { name: 'counterfoil.scope', version: '1.0.0' } as con
 export function scopeVisit(nodeId: string, checkpointId: string): number {
   return Number.parseInt(sha256(`${nodeId}\n${checkpointId}`).slice(0, 12), 16)
 }
+
+/** A foreign id as a number: the same for every replay, and its repetitions apart. */
+export function occurrenceOf(callId: string, nth: number): number {
+  return Number.parseInt(sha256(`${callId}\n${nth}`).slice(0, 12), 16)
+}

@@ -118,7 +118,7 @@ export function ledgerTool(
     ...about('amount'),
   }
   const input = anyInput(ai.inputSchema)
-  const run = runOf(ai)
+  const run = runOf(ai, spec.replayClass === 'pure')
   return makeTool(checkName('tool', name), { ...spec, ...told, ...asked, input, run })
 }
 

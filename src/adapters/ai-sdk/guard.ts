@@ -1,6 +1,6 @@
 // An agent of the AI SDK, made replay-safe: its model's replies and its tool calls go through the
 // ledger, in a node of ours or in a scope of any other process.
-import type { Context, Counterfoil, Tool } from '../../index.ts'
+import type { Context, Counterfoil, Scope, Tool } from '../../index.ts'
 import { isCounterfoilError } from '../../model/errors.ts'
 import { checkName } from '../../model/name.ts'
 import { type CallInfo, makeTool } from '../../model/tool.ts'
@@ -16,6 +16,7 @@ import {
 } from './classes.ts'
 import { nodeHost, scopeHost } from './host.ts'
 import { type Asking, type ModelLike, type ModelRules, recordModel } from './model.ts'
+import { type ChatRequest, Past, type PlainIds, type TurnIds, turnIdsOf } from './past.ts'
 import { envelopeSchema, usageOf } from './reply.ts'
 import { type AiTool, guardTool, type ToolReport, type ToolRules } from './tools.ts'
 import { Turn } from './turn.ts'
@@ -64,18 +65,17 @@ export interface Bound<M, T> {
 export interface OpenTurn<M, T> extends Bound<M, T> {
   /** Why it was stopped: a doubt has its `itemId`. Null if it was not. */
   readonly error: Error | null
+  /** Ids of the tool calls that have no answer, because it was stopped. */
+  readonly unanswered: ReadonlySet<string>
   /** Waits for what is under way, and gives the hold back. */
   close(): Promise<void>
 }
 
-/** What the agent's work is known by: the same for every replay of it, another for the next. */
-export interface TurnIds {
-  /** The conversation, or whatever the agent works on: the ledger's workflow_id. */
-  workflowId: string
-  /** This piece of its work, such as the id of the message it answers. */
-  checkpointId: string
-  /** `agent`, unless told. */
-  nodeId?: string
+export interface OpenTurnOptions {
+  /** Ids of tool calls that the request says a person has approved. */
+  approved?: Iterable<string>
+  /** Whoever waits for the turn has gone. */
+  signal?: AbortSignal
 }
 
 export interface GuardedAgent<M extends ModelLike, T extends Tools> {
@@ -88,8 +88,13 @@ export interface GuardedAgent<M extends ModelLike, T extends Tools> {
    * same ids again read back what was done, and go on.
    */
   run<R>(cf: Counterfoil, ids: TurnIds, work: (agent: Bound<M, T>) => Promise<R>): Promise<R>
+  /**
+   * Which turn of a chat a request of `useChat` is about: the ids for `run` and `open`. The same
+   * for every request of an unfinished turn, whatever its trigger.
+   */
+  turn(cf: Counterfoil, request: ChatRequest): Promise<TurnIds>
   /** The same for work that outlives the function that begins it, such as a stream. Close it. */
-  open(cf: Counterfoil, ids: TurnIds): Promise<OpenTurn<M, T>>
+  open(cf: Counterfoil, ids: TurnIds, options?: OpenTurnOptions): Promise<OpenTurn<M, T>>
 }
 
 /** Makes the calls of an agent replay-safe. */
@@ -118,22 +123,42 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
     tools: { ...given, ...guarded(turn, rules) } as unknown as T,
     record: (other) => recordModel(turn, checkModel(other), asked),
   })
-  const open = async (cf: Counterfoil, ids: TurnIds): Promise<OpenTurn<M, T>> => {
-    const scope = await openScope(cf, ids)
-    const turn = new Turn(scopeHost(scope))
-    return {
-      ...bind(turn),
-      get error() {
-        return turn.error
-      },
-      close: () => scope.close(),
+  const open = async (cf: Counterfoil, ids: TurnIds, options: OpenTurnOptions = {}) => {
+    const { generation = 0, nodeId = 'agent', ...where } = ids
+    const { approved = [], signal } = options
+    const plain = { ...where, nodeId }
+    const scope = await openScope(cf, plain, signal)
+    try {
+      const past = await Past.load(cf, plain, name)
+      const turn = new Turn(scopeHost(scope), { generation, past, approved: new Set(approved) })
+      return openTurn(turn, scope, bind(turn))
+    } catch (error) {
+      await scope.close()
+      throw error
     }
   }
   return {
     declared: [asked.tool, ...rules.map(({ tool }) => tool)],
     at: (ctx) => bind(new Turn(nodeHost(ctx))),
     open,
+    turn: async (cf, request) => {
+      const ids = turnIdsOf(request)
+      const { generation, finished } = await Past.load(cf, ids, name)
+      const anew = finished && request.trigger === 'regenerate-message'
+      return { ...ids, generation: anew ? generation + 1 : generation }
+    },
     run: async (cf, ids, work) => runIn(await open(cf, ids), work),
+  }
+}
+
+function openTurn<M, T>(turn: Turn, scope: Scope, bound: Bound<M, T>): OpenTurn<M, T> {
+  return {
+    ...bound,
+    unanswered: turn.unanswered,
+    get error() {
+      return turn.error
+    },
+    close: () => scope.close(),
   }
 }
 
@@ -190,14 +215,15 @@ function checkModel<M extends ModelLike>(model: M): M {
 }
 
 /** Somebody may hold it who is about to end, or has died elsewhere a moment ago. */
-async function openScope(cf: Counterfoil, { nodeId = 'agent', ...ids }: TurnIds) {
+async function openScope(cf: Counterfoil, ids: PlainIds, signal?: AbortSignal): Promise<Scope> {
   const { clock } = cf.store
   const giveUpAt = clock.mono() + heldMs
   for (;;) {
     try {
-      return await cf.scope({ ...ids, nodeId })
+      return await cf.scope(ids)
     } catch (error) {
-      if (!isCounterfoilError(error, 'SCOPE_HELD') || clock.mono() > giveUpAt) throw error
+      const late = clock.mono() > giveUpAt || signal?.aborted === true
+      if (!isCounterfoilError(error, 'SCOPE_HELD') || late) throw error
       await new Promise<void>((resolve) => {
         clock.after(heldAgainMs, resolve)
       })

@@ -1,9 +1,10 @@
 // Where an agent runs: in a node of ours, or in a scope of somebody else's process.
-import type { Call, Context, Scope } from '../../index.ts'
+import type { Call, Context, PlacedCall, Scope } from '../../index.ts'
 import type { Tool } from '../../model/tool.ts'
 
 export interface HostCall {
   readonly callId?: string
+  readonly placed?: PlacedCall
   readonly standsFor?: readonly string[]
   readonly live: unknown
 }
@@ -15,6 +16,8 @@ export interface Host {
    */
   readonly standalone: boolean
   call(tool: Tool, input: unknown, options: HostCall): Call<unknown>
+  /** The agent knows how these calls ended: a record of theirs is not one that it forgot. */
+  seen(calls: readonly { readonly tool: string; readonly callId: string }[]): void
 }
 
 /** A node's calls are told apart by their order. */
@@ -26,7 +29,8 @@ export function nodeHost(ctx: Pick<Context, 'call'>): Host {
   ) => Call<unknown>
   return {
     standalone: false,
-    call: (tool, input, { callId: _, ...options }) => call(tool, input, options),
+    call: (tool, input, { callId: _, placed: _placed, ...options }) => call(tool, input, options),
+    seen: () => {},
   }
 }
 
@@ -34,5 +38,6 @@ export function scopeHost(scope: Scope): Host {
   return {
     standalone: true,
     call: (tool, input, options) => scope.call(tool, input, options),
+    seen: (calls) => scope.seen(calls),
   }
 }

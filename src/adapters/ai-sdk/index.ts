@@ -6,7 +6,16 @@ export {
   type GuardedAgent,
   guardAgent,
   type OpenTurn,
-  type TurnIds,
+  type OpenTurnOptions,
 } from './guard.ts'
 export type { ModelLike } from './model.ts'
+export type { ChatRequest, TurnIds, UiMessage } from './past.ts'
+export {
+  type ChatRoute,
+  type CounterfoilData,
+  chatRoute,
+  type DoubtData,
+  type Reply,
+  type Streams,
+} from './route.ts'
 export { callInfo, type ToolReport } from './tools.ts'

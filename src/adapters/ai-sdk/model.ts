@@ -1,11 +1,11 @@
 // A language model whose replies are recorded. A call that is on record is answered from there, a
 // stream part by part; nothing is asked of the provider. `request` and headers are those of the
 // moment: a replay has none.
-import { canonical, sha256 } from '../../model/canonical.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Tool } from '../../model/tool.ts'
-import { toPlain } from './codec.ts'
 import { failureToRecord, failureToThrow } from './failure.ts'
+import { replyNumber } from './places.ts'
+import { promptOf } from './prompt.ts'
 import {
   type Envelope,
   envelopeOf,
@@ -16,6 +16,7 @@ import {
   packGenerated,
   packParts,
   partsOf,
+  type ReplyPlace,
 } from './reply.ts'
 import { Tube } from './tube.ts'
 import type { Turn } from './turn.ts'
@@ -91,7 +92,7 @@ class Recorder {
       return packGenerated(fresh)
     })
     const said = generatedOf(envelope)
-    this.turn.noteReply(said.content)
+    this.turn.noteReply(said.content, replyNumber(params.prompt))
     const { request, response } = (fresh ?? {}) as Partial<Generated>
     const moment = fresh
       ? { ...(request ? { request } : {}), ...(response ? { response } : {}) }
@@ -112,7 +113,7 @@ class Recorder {
     })
     // A stream that is on record begins when it is read back, any other when its provider does.
     const opened = await Promise.race([live, reply.then(() => null)])
-    this.endWith(tube, reply)
+    this.endWith(tube, reply, replyNumber(params.prompt))
     const { request, response } = opened ?? {}
     return {
       stream: tube.readable,
@@ -138,11 +139,11 @@ class Recorder {
     return parts
   }
 
-  private endWith(tube: Tube<Part>, reply: Promise<Reply>): void {
+  private endWith(tube: Tube<Part>, reply: Promise<Reply>, number: number): void {
     reply.then(
       ({ envelope, replayed }) => {
         const parts = partsOf(envelope)
-        this.turn.noteReply(parts)
+        this.turn.noteReply(parts, number)
         for (const part of parts.slice(tube.count)) {
           const end = part.type === 'finish'
           tube.push(
@@ -166,12 +167,14 @@ class Recorder {
   ): Promise<Reply> {
     const { turn, rules, model } = this
     checkTools(params, rules)
-    const input = inputOf(model, mode, params)
+    const place = { generation: turn.generation, reply: replyNumber(params.prompt) }
+    const input = inputOf(model, mode, params, place)
+    turn.noteMessages(params.prompt)
     for (;;) {
       let thrown: { error: unknown } | null = null
       const ask = async (signal: AbortSignal) => {
         try {
-          return await send(signal)
+          return { ...(await send(signal)), turn: place }
         } catch (error) {
           thrown = { error }
           throw failureToRecord(error)
@@ -199,13 +202,13 @@ function isCallFailed(error: unknown): boolean {
  * What a call of a model is known by: its parameters, as a digest. The prompt grows with every
  * step, and headers hold keys; neither is written.
  */
-function inputOf(model: ModelLike, mode: Mode, params: Params): unknown {
+function inputOf(model: ModelLike, mode: Mode, params: Params, { generation }: ReplyPlace) {
   const { abortSignal: _, headers: _headers, ...asked } = params
   return {
     model: `${model.provider}/${model.modelId}`,
     mode,
-    messages: params.prompt?.length ?? 0,
-    digest: sha256(canonical(toPlain(asked))),
+    ...promptOf(asked),
+    ...(generation === 0 ? {} : { generation }),
   }
 }
 

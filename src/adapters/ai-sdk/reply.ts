@@ -28,9 +28,16 @@ export interface Generated {
   readonly [key: string]: unknown
 }
 
-export type Envelope =
-  | { readonly v: 1; readonly generated: unknown }
-  | { readonly v: 1; readonly parts: readonly unknown[] }
+/** Which reply of its turn it is. */
+export interface ReplyPlace {
+  readonly generation: number
+  readonly reply: number
+}
+
+export type Envelope = { readonly v: 1; readonly turn?: ReplyPlace } & (
+  | { readonly generated: unknown }
+  | { readonly parts: readonly unknown[] }
+)
 
 export function packGenerated(result: Generated): Envelope {
   const { request: _, response, ...said } = result
@@ -105,6 +112,12 @@ export function envelopeOf(value: unknown, model: { mode: string; version: strin
     { type: 'text-end', id },
     { type: 'finish', ...end } as Part,
   ])
+}
+
+/** The calls that a reply asks its host for, with inputs as they are made. */
+export function repliedCalls(envelope: Envelope): ToolCall[] {
+  const content = 'parts' in envelope ? partsOf(envelope) : generatedOf(envelope).content
+  return toolCallsOf(content).map((call) => ({ ...call, input: parsed(call.input) }))
 }
 
 /** A stream that ended with an error and asked for no tool: nothing follows from it. */

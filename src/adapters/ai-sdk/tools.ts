@@ -20,6 +20,9 @@ export interface AiTool {
   readonly execute?: Execute
   readonly inputSchema?: unknown
   readonly isProviderExecuted?: boolean
+  readonly needsApproval?:
+    | boolean
+    | ((input: unknown, options: ExecuteOptions) => boolean | PromiseLike<boolean>)
 }
 
 /** One call of a tool, for whoever keeps logs or a memory: a replayed one was there before. */
@@ -61,13 +64,14 @@ export function callInfo(options: object): CallInfo | null {
 }
 
 /** The `run` of the ledger's tool: executes the AI SDK's. */
-export function runOf(ai: AiTool) {
+export function runOf(ai: AiTool, pure: boolean) {
   return async (input: unknown, call: CallInfo): Promise<unknown> => {
     // None if a node calls the tool by itself.
     const live = (call.live ?? null) as Executing | null
     const given = await inputFor(ai, input, live)
     const options = { toolCallId: call.attemptId, messages: [], ...live?.options }
-    const signal = live?.options.abortSignal
+    // A user who stops an agent does not undo what it has begun: that goes on, and on record.
+    const signal = pure ? live?.options.abortSignal : undefined
     const abortSignal = signal ? AbortSignal.any([signal, call.abortSignal]) : call.abortSignal
     const returned = ai.execute?.(given, { ...options, abortSignal, [infoKey]: call } as never)
     if (!isAsyncIterable(returned)) return toPlain(await returned)
@@ -103,7 +107,17 @@ interface Checked {
 export function guardTool(turn: Turn, rules: ToolRules): AiTool {
   const { ai } = rules
   const guarded = Object.assign(Object.create(Object.getPrototypeOf(ai)), ai)
-  return Object.assign(guarded, { execute: isGenerator(ai.execute) ? streams : plain })
+  const approval = ai.needsApproval ? { needsApproval } : {}
+  return Object.assign(guarded, { execute: isGenerator(ai.execute) ? streams : plain, ...approval })
+
+  /** A call that has a record is answered from there, or asked about: it needs no approval. */
+  async function needsApproval(input: unknown, options: ExecuteOptions): Promise<boolean> {
+    const { toolCallId, messages } = options
+    const asked = ai.needsApproval
+    const plain = toPlain(input) ?? null
+    if (turn.needsNoApproval(rules.tool, plain, toolCallId, messages)) return false
+    return typeof asked === 'function' ? await asked(input, options) : asked === true
+  }
 
   function plain(input: unknown, options: ExecuteOptions): Promise<unknown> {
     return execute(turn, rules, { input, options, listen: () => {} }).then(({ value }) => value)
@@ -156,7 +170,10 @@ async function execute(turn: Turn, rules: ToolRules, live: Executing): Promise<A
   const { name, onCall } = rules
   const report = { tool: name, callId: toolCallId, input: live.input }
   try {
-    const { value, replayed } = await answer
+    const { value, replayed } = await answer.catch((error) => {
+      if (!(error instanceof Failed)) turn.unanswered.add(toolCallId)
+      throw error
+    })
     const answered = { value, replayed: replayed || !leads }
     tell(onCall, { ...report, replayed: answered.replayed, result: value })
     return answered
@@ -185,11 +202,12 @@ async function send(
   live: Executing,
   group: { leader: string; ids: readonly string[] } | null,
 ): Promise<Answered> {
-  const { toolCallId } = live.options
-  const callId = group?.leader ?? toolCallId
+  const { toolCallId, messages } = live.options
+  const leader = group?.leader ?? toolCallId
   const standsFor = group?.ids.slice(1) ?? []
   const input = toPlain(live.input) ?? null
-  const options = { callId, live, ...(standsFor.length > 0 ? { standsFor } : {}) }
+  const place = await turn.placed(tool, input, leader, messages)
+  const options = { ...place, live, ...(standsFor.length > 0 ? { standsFor } : {}) }
   const { value, replayed, failed } = await turn.call(tool, input, options)
   if (failed) throw new Failed(value, replayed)
   return { value: fromPlain(value), replayed }

@@ -6,13 +6,14 @@ export class Tube<T> {
   count = 0
   private controller: ReadableStreamDefaultController<T> | null = null
 
-  constructor() {
+  constructor(onCancel: () => void = () => {}) {
     this.readable = new ReadableStream<T>({
       start: (controller) => {
         this.controller = controller
       },
       cancel: () => {
         this.controller = null
+        onCancel()
       },
     })
   }

@@ -1,11 +1,14 @@
 // Owns: one execution of an agent: where its calls go, whether it has been stopped, and what its
-// model's replies say about the tool calls that follow from them.
+// messages and its model's replies say about the tool calls that follow from them.
 // Invariants: after a doubt no model and no tool is asked; every later call of the agent is
 // answered with the same error. No tool is called before the reply that asks for it is on record.
 import type { Call } from '../../index.ts'
+import { occurrenceOf } from '../../model/scope.ts'
 import type { Tool } from '../../model/tool.ts'
 import { isAnswer } from './failure.ts'
 import type { Host, HostCall } from './host.ts'
+import type { Past } from './past.ts'
+import { callsIn, isApproved, type NamedCall, otherPlaces, placeId, replyNumber } from './places.ts'
 import { type Part, type ToolCall, type Twins, toolCallsOf, twinsIn } from './reply.ts'
 
 /** A tool call that was answered; `replayed` if nothing was sent for it now. */
@@ -21,15 +24,42 @@ export interface Group extends Twins {
   words?: string
 }
 
+/** What is known of the turn besides its host. */
+export interface TurnFacts {
+  readonly generation: number
+  /** What is on record of it; null in a node, whose records are matched by their order. */
+  readonly past: Past | null
+  /** Calls that the request says a person has approved. */
+  readonly approved: ReadonlySet<string>
+}
+
+const nothing: TurnFacts = { generation: 0, past: null, approved: new Set() }
+
 export class Turn {
   readonly host: Host
+  readonly generation: number
   /** Why the agent was stopped: a doubt, a lost hold, a wish of somebody's. */
   error: Error | null = null
+  /** Tool calls that were not answered, because the agent was stopped. */
+  readonly unanswered = new Set<string>()
+  private readonly facts: TurnFacts
   private readonly groups = new Map<string, Group>()
   private readonly replies = new Map<string, Promise<unknown>>()
+  /** In which reply a call was asked for last. */
+  private readonly numbers = new Map<string, number>()
+  private readonly known = new Set<string>()
+  private repliesMax = 0
 
-  constructor(host: Host) {
+  constructor(host: Host, facts: TurnFacts = nothing) {
     this.host = host
+    this.facts = facts
+    this.generation = facts.generation
+    const { past } = facts
+    if (past === null) return
+    for (const { reply } of past.asked) this.repliesMax = Math.max(this.repliesMax, reply)
+    // What earlier generations asked for is over: it is not what this one has forgotten.
+    const over = past.asked.filter(({ generation }) => generation < facts.generation)
+    for (const call of over) this.see([call], call.generation)
   }
 
   /** Throws if the agent was stopped. */
@@ -59,9 +89,49 @@ export class Turn {
     }
   }
 
+  /** The place of a tool call, and what its turn knows of calls like it. */
+  async placed(tool: Tool, input: unknown, toolCallId: string, messages: unknown) {
+    this.noteMessages(messages)
+    const reply = this.replyOf(toolCallId, messages)
+    const at = { generation: this.generation, reply }
+    const aliases = otherPlaces(at, this.repliesMax, toolCallId)
+    const alike = await this.alike(tool, input, isApproved(messages, toolCallId), [
+      placeId(this.generation, reply, toolCallId),
+      ...aliases,
+    ])
+    return { callId: placeId(this.generation, reply, toolCallId), placed: { aliases, ...alike } }
+  }
+
+  /** Whether it is answered from the ledger, or was sent by a process that died. */
+  needsNoApproval(tool: Tool, input: unknown, toolCallId: string, messages: unknown): boolean {
+    const { past, approved } = this.facts
+    // The SDK asks once more before it makes a call that was approved; a "no" would deny it.
+    if (past === null || isApproved(messages, toolCallId)) return false
+    if (approved.has(toolCallId)) return true
+    const reply = this.replyOf(toolCallId, messages)
+    const own = placeId(this.generation, reply, toolCallId)
+    const at = { generation: this.generation, reply }
+    const ids = [own, ...otherPlaces(at, this.repliesMax, toolCallId)]
+    const places = ids.map((id) => occurrenceOf(id, 0))
+    if (past.has(tool.name, input, places)) return true
+    const effects = past.effects(tool.name, (row) => this.isKnown(tool.name, row.nth))
+    return this.generation > 0 && past.receipt(effects, input) !== null
+  }
+
   /** The reply is on record: what it asks for may be done. */
-  noteReply(content: readonly Part[]): void {
-    this.note(toolCallsOf(content))
+  noteReply(content: readonly Part[], number: number): void {
+    const calls = toolCallsOf(content)
+    this.note(calls)
+    for (const { toolCallId } of calls) this.numbers.set(toolCallId, number)
+    this.see(
+      calls.map((call) => ({ ...call, reply: number })),
+      this.generation,
+    )
+  }
+
+  /** What the request tells of the turn so far. */
+  noteMessages(messages: unknown): void {
+    this.see(callsIn(messages), this.generation)
   }
 
   /** A part of a reply that is not on record yet. */
@@ -83,10 +153,9 @@ export class Turn {
   groupOf(toolCallId: string, messages: unknown): Group | null {
     const known = this.groups.get(toolCallId)
     if (known) return known
-    const reply = repliesIn(messages).findLast((calls) =>
-      calls.some((call) => call.toolCallId === toolCallId),
-    )
-    if (reply) this.note(reply)
+    const named = callsIn(messages)
+    const last = named.findLast((call) => call.toolCallId === toolCallId)
+    if (last) this.note(named.filter(({ reply }) => reply === last.reply))
     return this.groups.get(toolCallId) ?? null
   }
 
@@ -98,11 +167,49 @@ export class Turn {
       this.groups.set(id, id === twins.leader || !first ? { ...twins } : first)
     }
   }
-}
 
-function repliesIn(messages: unknown): ToolCall[][] {
-  if (!Array.isArray(messages)) return []
-  return messages
-    .filter((message) => message?.role === 'assistant' && Array.isArray(message.content))
-    .map((message) => toolCallsOf(message.content))
+  private see(calls: readonly NamedCall[], generation: number): void {
+    const seen = calls.flatMap(({ toolName: tool, toolCallId, reply }) => {
+      this.repliesMax = Math.max(this.repliesMax, reply)
+      return [toolCallId, placeId(generation, reply, toolCallId)].map((callId) => ({
+        tool,
+        callId,
+      }))
+    })
+    // What earlier generations did is what this one must not do again unasked.
+    if (generation === this.generation) {
+      for (const { tool, callId } of seen) this.known.add(`${tool}#${occurrenceOf(callId, 0)}`)
+    }
+    this.host.seen(seen)
+  }
+
+  private isKnown(tool: string, nth: number): boolean {
+    return this.known.has(`${tool}#${nth}`)
+  }
+
+  private replyOf(toolCallId: string, messages: unknown): number {
+    const noted = this.numbers.get(toolCallId)
+    if (noted !== undefined) return noted
+    const named = callsIn(messages).findLast((call) => call.toolCallId === toolCallId)
+    return named?.reply ?? replyNumber(messages)
+  }
+
+  /** Calls on record that may have had the effect of this one. */
+  private async alike(tool: Tool, input: unknown, approved: boolean, ids: readonly string[]) {
+    const { past } = this.facts
+    if (past === null || tool.replayClass === 'pure') return {}
+    const places = ids.map((id) => occurrenceOf(id, 0))
+    if (past.has(tool.name, input, places)) return {}
+    const replaced = await past.effectsReplaced(tool.name)
+    const own =
+      this.generation === 0
+        ? []
+        : past.effects(tool.name, (row) => this.isKnown(tool.name, row.nth))
+    const answer = past.receipt(own, input)
+    past.use(answer)
+    // A person who approves this very call may not know that the message did the same before.
+    const same = replaced.filter((row) => past.isSame(row, input))
+    const others = approved ? [] : [...own, ...replaced.filter((row) => !same.includes(row))]
+    return { answer, alike: [...same, ...others] }
+  }
 }

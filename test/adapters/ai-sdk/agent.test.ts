@@ -271,7 +271,7 @@ describe.each(majors)('$name', (major) => {
     }
     expect(sent.sort()).toEqual(['search x', 'search x', 'send ana', 'send bob'])
     expect(await eventsOf(cf, 'collapsed')).toEqual([
-      { tool: 'send', callId: 'c1', standsFor: ['c3'] },
+      { tool: 'send', callId: '0:c1', standsFor: ['c3'] },
     ])
     const third = reports.filter(({ callId }) => callId === 'c3').map(({ replayed }) => replayed)
     expect(third).toEqual([true, true])

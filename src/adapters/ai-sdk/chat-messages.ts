@@ -1,0 +1,124 @@
+// The messages of a request of `useChat`, as its transport sends them: what may be wrong with them,
+// and how much of the last answer the agent goes on from.
+import { CounterfoilError } from '../../model/errors.ts'
+import type { UiMessage } from './past.ts'
+
+/** The body that `useChat` sends. */
+export interface ChatBody {
+  readonly id: string
+  readonly messages: readonly UiMessage[]
+  readonly trigger: string
+}
+
+interface UiPart {
+  readonly type?: string
+  readonly state?: string
+  readonly toolCallId?: string
+  readonly preliminary?: boolean
+  readonly providerExecuted?: boolean
+  readonly approval?: { readonly approved?: boolean }
+}
+
+const triggers = ['submit-message', 'regenerate-message']
+const roles = ['system', 'user', 'assistant']
+
+/** Throws what is wrong with it, for whoever wrote the client. */
+export function chatBodyOf(value: unknown): ChatBody {
+  const { id, messages, trigger = triggers[0] } = (value ?? {}) as Record<string, unknown>
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid('the body must be an object, as `useChat` sends it')
+  }
+  if (typeof id !== 'string' || id === '') throw invalid('`id` must be the id of the chat')
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw invalid('`messages` must be a list of UI messages, with one at least')
+  }
+  if (typeof trigger !== 'string' || !triggers.includes(trigger)) {
+    throw invalid(`\`trigger\` must be one of ${triggers.join(', ')}`)
+  }
+  messages.forEach((message, n) => {
+    checkMessage(message, `messages[${n}]`)
+  })
+  if (!messages.some(({ role }) => role === 'user')) {
+    throw invalid('`messages` has no message of the user')
+  }
+  return { id, messages, trigger }
+}
+
+function checkMessage(message: unknown, where: string): void {
+  const { id, role, parts } = (message ?? {}) as Record<string, unknown>
+  if (typeof id !== 'string' || id === '') throw invalid(`${where}.id must be a text`)
+  if (typeof role !== 'string' || !roles.includes(role)) {
+    throw invalid(`${where}.role must be one of ${roles.join(', ')}`)
+  }
+  const typed = (part: unknown) => typeof (part as UiPart | null)?.type === 'string'
+  if (!Array.isArray(parts) || !parts.every(typed)) {
+    throw invalid(`${where}.parts must be a list of parts, each with a \`type\``)
+  }
+}
+
+function invalid(message: string): CounterfoilError {
+  return new CounterfoilError('CHAT_REQUEST_INVALID', message)
+}
+
+export interface GoesOn {
+  readonly messages: readonly UiMessage[]
+  /** Calls that a person has approved, also those of a reply that is read back. */
+  readonly approved: readonly string[]
+  /** Some calls of the last reply wait for an approval: the model is not to be asked yet. */
+  readonly waits: boolean
+  /** The client shows the words of the reply that is read back first. */
+  readonly shown: boolean
+}
+
+/**
+ * The last answer, as far as every reply in it has all its calls answered. What follows is read
+ * back from the ledger, or made: a call that broke off has no answer that the model could be told.
+ */
+export function goesOnFrom(messages: readonly UiMessage[]): GoesOn {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant') return { messages, approved: [], waits: false, shown: false }
+  const replies = repliesOf(last.parts as readonly UiPart[])
+  const whole = replies.findIndex((reply) => !isWhole(reply))
+  const kept = whole < 0 ? replies : replies.slice(0, whole)
+  const rest = replies.slice(kept.length)
+  const calls = replies.flat().filter(isCall)
+  const parts = kept.flatMap((reply) => [{ type: 'step-start' }, ...reply])
+  const before = messages.slice(0, -1)
+  return {
+    messages: kept.length === 0 ? before : [...before, { ...last, parts }],
+    approved: calls.flatMap(({ approval, toolCallId }) =>
+      approval?.approved === true && toolCallId ? [toolCallId] : [],
+    ),
+    waits: (kept.at(-1) ?? []).some(({ state }) => state === 'approval-requested'),
+    shown: rest.length > 0 && (rest[0] ?? []).every(({ state }) => !state?.endsWith('streaming')),
+  }
+}
+
+function repliesOf(parts: readonly UiPart[]): UiPart[][] {
+  const replies: UiPart[][] = []
+  for (const part of parts) {
+    if (part.type === 'step-start') replies.push([])
+    else if (replies.length === 0) replies.push([part])
+    else replies.at(-1)?.push(part)
+  }
+  return replies.filter((reply) => reply.length > 0)
+}
+
+function isCall({ type, providerExecuted }: UiPart): boolean {
+  const tool = type?.startsWith('tool-') || type === 'dynamic-tool'
+  return tool === true && providerExecuted !== true
+}
+
+const answered = ['output-error', 'output-denied', 'approval-responded']
+
+/** It asks for calls, and each has its answer; or some are to be made now, others later. */
+function isWhole(reply: readonly UiPart[]): boolean {
+  const calls = reply.filter(isCall)
+  const ends = calls.filter(
+    ({ state = '', preliminary }) =>
+      answered.includes(state) || (state === 'output-available' && preliminary !== true),
+  )
+  const responds = calls.some(({ state }) => state === 'approval-responded')
+  const later = responds ? calls.filter(({ state }) => state === 'approval-requested') : []
+  return calls.length > 0 && ends.length + later.length === calls.length
+}

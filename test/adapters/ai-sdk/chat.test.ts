@@ -1,0 +1,211 @@
+// Chats that are regenerated, edited, retried and approved: whatever their browser sends, an order
+// goes out once, and what nobody can know is put before a person.
+import { describe, expect, test } from 'vitest'
+import type { DecideRequest } from '../../../src/index.ts'
+import { again, chatOf, lastText, order, partsOf, respond, shop, text, wordsOf } from './chat.ts'
+import { majors, onlyItem, opens } from './sdk.ts'
+
+describe.each(majors)('$name', (major) => {
+  const opensShop = async (...[options]: [Parameters<typeof shop>[1]]) => {
+    const cf = await opens()
+    const made = shop(major, options)
+    const handler = made.route(cf)
+    const decide = async (said: Partial<DecideRequest> & Pick<DecideRequest, 'outcome'>) => {
+      const { itemId, version } = await onlyItem(cf)
+      await cf.inbox.decide(itemId, {
+        by: 'ana',
+        reason: 'looked',
+        version,
+        madeSure: true,
+        ...said,
+      })
+    }
+    return { cf, ...made, handler, chat: chatOf(major, handler), decide }
+  }
+  const once = (reply: number, asked: number) =>
+    reply === 0 ? [order(`id-${asked}`, 'tea', `note ${asked}`)] : [text(`Done, ${asked}.`)]
+
+  test('K2 regenerate of an unfinished turn, with an order out, sends no other', async () => {
+    let broken = true
+    const { sent, asked, chat } = await opensShop({
+      needsApproval: true,
+      answer: (reply, n) => {
+        if (reply === 1 && broken) throw new Error('the provider is down')
+        return once(reply, n)
+      },
+    })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await respond(chat, true)
+    expect([chat.status, sent]).toEqual(['error', ['tea: note 0']])
+    broken = false
+    await chat.regenerate()
+    // Neither the model's first reply nor the approval is asked for again.
+    expect([chat.status, lastText(chat), asked()]).toEqual(['ready', 'Done, 2.', 3])
+    expect(partsOf(chat, 'tool-order').map(({ state }) => state)).toEqual(['output-available'])
+    expect(sent).toEqual(['tea: note 0'])
+  })
+
+  test('C2 approved, of unknown outcome, regenerated: a person is asked', async () => {
+    const { sent, asked, chat, decide } = await opensShop({
+      needsApproval: true,
+      fate: () => {
+        throw new Error('socket hang up')
+      },
+      answer: once,
+    })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await respond(chat, true)
+    for (let n = 0; n < 2; n++) {
+      expect([chat.status, asked(), sent.length]).toEqual(['ready', 1, 1])
+      expect(partsOf(chat, 'data-counterfoil-doubt')).toMatchObject([
+        { data: { tool: 'order', reason: 'unknown', question: 'order: did it happen?' } },
+      ])
+      // Nothing that the model would be told as the answer of its call.
+      expect(JSON.stringify(chat.messages)).not.toContain('output-error')
+      await chat.regenerate()
+    }
+    await decide({ outcome: 'happened', result: { orderId: 'o-7' } })
+    await chat.regenerate()
+    expect([lastText(chat), asked(), sent.length]).toEqual(['Done, 1.', 2, 1])
+  })
+
+  test('C2 a doubt is not an answer: the chat goes on from it after the decision', async () => {
+    const { sent, asked, chat, decide } = await opensShop({
+      fate: () => {
+        throw new Error('socket hang up')
+      },
+      answer: once,
+    })
+    await chat.sendMessage({ text: 'Order tea.' })
+    expect(partsOf(chat, 'data-counterfoil-doubt')).toHaveLength(1)
+    await decide({ outcome: 'happened', result: { orderId: 'o-7' } })
+    await chat.sendMessage()
+    expect(partsOf(chat, 'tool-order').map(({ state }) => state)).toEqual(['output-available'])
+    expect([lastText(chat), asked(), sent.length]).toEqual(['Done, 1.', 2, 1])
+  })
+
+  test('K2 two approvals in one reply, at once and one after the other', async () => {
+    for (const count of [2, 1]) {
+      const { cf, sent, chat } = await opensShop({
+        needsApproval: true,
+        answer: (reply, n) =>
+          reply === 0 ? [order('a', 'tea', `${n}`), order('b', 'milk', `${n}`)] : [text('Done.')],
+      })
+      await chat.sendMessage({ text: 'Order tea and milk.' })
+      await respond(chat, true, count)
+      if (count === 1) {
+        expect([chat.status, sent]).toEqual(['ready', ['tea: 0']])
+        await respond(chat, true)
+      }
+      expect([lastText(chat), [...sent].sort()]).toEqual(['Done.', ['milk: 0', 'tea: 0']])
+      expect((await cf.inbox.list()).items).toEqual([])
+    }
+  })
+
+  test('K2 approvals of two replies, one after the other', async () => {
+    const { cf, sent, chat } = await opensShop({
+      needsApproval: true,
+      answer: (reply, n) =>
+        reply < 2 ? [order(`id-${n}`, ['tea', 'milk'][reply] ?? '', `${n}`)] : [text('Done.')],
+    })
+    await chat.sendMessage({ text: 'Order tea, then milk.' })
+    await respond(chat, true)
+    await respond(chat, true)
+    expect([lastText(chat), sent]).toEqual(['Done.', ['tea: 0', 'milk: 1']])
+    expect((await cf.inbox.list()).items).toEqual([])
+  })
+
+  test('K2 an approval that is denied sends nothing, and is not drift later', async () => {
+    const { cf, sent, chat } = await opensShop({
+      needsApproval: true,
+      answer: (reply, n) =>
+        reply === 0 ? [order('a', 'tea', `${n}`), order('b', 'milk', `${n}`)] : [text('Done.')],
+    })
+    await chat.sendMessage({ text: 'Order tea and milk.' })
+    const [first] = partsOf(chat, 'tool-order')
+    await chat.addToolApprovalResponse({ id: first?.approval?.id ?? '', approved: false })
+    await respond(chat, true)
+    expect([lastText(chat), sent]).toEqual(['Done.', ['milk: 0']])
+    await chat.sendMessage({ text: 'Thanks.' })
+    expect((await cf.inbox.list()).items).toEqual([])
+  })
+
+  test('K2 ids and words that come again in a later reply are calls of their own', async () => {
+    const { sent, handler, chat, asked } = await opensShop({
+      answer: (reply) => (reply < 2 ? [order('call_0', 'tea', 'please')] : [text('Done.')]),
+    })
+    await chat.sendMessage({ text: 'Order tea twice.' })
+    expect([lastText(chat), sent.length, asked()]).toEqual(['Done.', 2, 3])
+    expect(wordsOf(await again(handler, chat))).toBe('Done.')
+    expect([sent.length, asked()]).toEqual([2, 3])
+  })
+
+  test('K2 a retry button: the same request is read back, with the same words', async () => {
+    const { sent, handler, chat, asked } = await opensShop({ answer: once })
+    await chat.sendMessage({ text: 'Order tea.' })
+    const words = wordsOf(await again(handler, chat))
+    expect([words, lastText(chat), sent.length, asked()]).toEqual(['Done, 1.', 'Done, 1.', 1, 2])
+  })
+
+  test('K2 regenerate of a finished turn: a receipt of the same words answers', async () => {
+    const { cf, sent, chat, asked } = await opensShop({
+      needsApproval: true,
+      answer: (reply, n) =>
+        reply === 0 ? [order(`id-${n}`, 'tea', 'please')] : [text(`Done, ${n}.`)],
+    })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await respond(chat, true)
+    await chat.regenerate()
+    expect([lastText(chat), sent.length, asked()]).toEqual(['Done, 3.', 1, 4])
+    await chat.regenerate()
+    expect([lastText(chat), sent.length, asked()]).toEqual(['Done, 5.', 1, 6])
+    expect((await cf.inbox.list()).items).toEqual([])
+  })
+
+  test('K2 regenerate of a finished turn: a person sees a call in other words', async () => {
+    for (const [outcome, count] of [
+      ['use_record', 1],
+      ['send', 2],
+      ['fail', 1],
+    ] as const) {
+      const { sent, chat, decide } = await opensShop({ answer: once })
+      await chat.sendMessage({ text: 'Order tea.' })
+      await chat.regenerate()
+      expect(partsOf(chat, 'data-counterfoil-doubt')).toMatchObject([
+        { data: { tool: 'order', reason: 'same_effect' } },
+      ])
+      expect(sent).toHaveLength(1)
+      await decide({ outcome })
+      await chat.regenerate()
+      expect([lastText(chat), sent.length]).toEqual(['Done, 3.', count])
+    }
+  })
+
+  test('K2 regenerate of a finished turn: a call that was approved now is sent', async () => {
+    const { cf, sent, chat } = await opensShop({ needsApproval: true, answer: once })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await respond(chat, true)
+    await chat.regenerate()
+    await respond(chat, true)
+    expect([lastText(chat), sent]).toEqual(['Done, 3.', ['tea: note 0', 'tea: note 2']])
+    expect((await cf.inbox.list()).items).toEqual([])
+  })
+
+  test('K2 an edited message: what the message did before is put before a person', async () => {
+    const { cf, sent, chat, decide } = await opensShop({ answer: once })
+    await chat.sendMessage({ text: 'Oder tea.' })
+    const [asked] = chat.messages
+    await chat.sendMessage({ text: 'Order tea.', messageId: asked?.id ?? '' })
+    expect(partsOf(chat, 'data-counterfoil-doubt')).toMatchObject([
+      { data: { tool: 'order', reason: 'same_effect' } },
+    ])
+    expect(sent).toHaveLength(1)
+    await decide({ outcome: 'use_record' })
+    await chat.regenerate()
+    expect([lastText(chat), sent.length]).toEqual(['Done, 3.', 1])
+    // A later message is no edit.
+    await chat.sendMessage({ text: 'Order tea again.' })
+    expect(sent).toHaveLength(2)
+    expect((await cf.inbox.list()).items).toEqual([])
+  })
+})

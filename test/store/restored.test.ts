@@ -182,7 +182,7 @@ describe('I12 a restored backup is not worked on before somebody adopts it', () 
     expect(of.sent).toEqual([1, 2, 3, 4])
   })
 
-  test('.restore while a call is under way: its receipt is not taken, nothing follows', async () => {
+  test('a run that the backup does not know is gone, and nothing of it follows', async () => {
     const of = await story()
     const { opened, flow } = site(of.path, of.sent)
     const other = await opened

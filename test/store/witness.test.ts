@@ -55,7 +55,7 @@ test('I12 processes that write at once and are killed leave a witness that fits'
   await using(path, async (store) => expect(await store.moved()).toBe(null))
 })
 
-test('I12 a store of an older version gets one; one that had it and lacks it is asked about', async () => {
+test('I12 an older store gets one; one that had it and lacks it is asked about', async () => {
   const path = newPath()
   await using(path, async (store) => void (await store.start(newRun())))
   rmSync(`${path}.witness`)
@@ -74,7 +74,7 @@ for (const [name, change] of [
   ['empty', () => ''],
   ['of another store', (text: string) => text.replace(/ \w{8}/, ' 00000000')],
 ] as const) {
-  test(`I12 a witness that is ${name} is not believed, until somebody adopts the store`, async () => {
+  test(`I12 a witness that is ${name} is not believed until an adoption`, async () => {
     const path = newPath()
     await using(path, async (store) => void (await store.start(newRun())))
     const text = readFileSync(`${path}.witness`, 'utf8')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // .ci/run names a file here and takes its last line from it.
@@ -17,27 +17,46 @@ const durations: Record<string, number> = JSON.parse(
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const seconds = ({ moduleId }: TestSpecification) => durations[relative(root, moduleId)] ?? 0
+    const seconds = ({ moduleId, project }: TestSpecification) =>
+      // One after the other, at the end: a process is kept while the next file can share it.
+      project.config.isolate ? (durations[relative(root, moduleId)] ?? 0) : -1
     return (await super.sort(files)).sort((a, b) => seconds(b) - seconds(a))
   }
 }
 
+// These start no process and change nothing that others see: many of them share a process, which
+// has read the source once. Every other file has a process of its own.
+const sharing = ['model', 'engine', 'types', 'testing'].map((name) => `test/${name}/**/*.test.ts`)
+
+const common = {
+  // How long a broken program may hang, on a machine with much else to do; not how long a whole one
+  // may take.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 90_000 } },
+  pool: 'forks',
+} as const
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // A Postgres server for whoever needs one.
     globalSetup: ['test/postgres/global-setup.ts'],
-    testTimeout: 300_000,
-    // The defaults are short for what other processes have to do first: a build, a server's end,
-    // whatever a client waits for when it closes.
-    hookTimeout: 300_000,
     teardownTimeout: 60_000,
-    expect: { poll: { timeout: 90_000 } },
-    pool: 'forks',
     // More files than cores at a time: about half of what they do is to wait for disks, processes
     // and servers.
     maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: LongFirst },
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
+    projects: [
+      {
+        test: {
+          ...common,
+          name: 'alone',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...sharing],
+        },
+      },
+      { test: { ...common, name: 'sharing', include: sharing, isolate: false } },
+    ],
   },
 })

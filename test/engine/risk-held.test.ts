@@ -90,7 +90,7 @@ describe.each(classes)('%s held', (replayClass) => {
       expect(await lab.events('asked')).toHaveLength(1)
       const approvals = (await lab.decisions()).filter((row) => row.kind === 'approval')
       expect(approvals).toHaveLength(1)
-      expect(approvals[0]?.usedBy).toMatch(/\/1$/)
+      expect(approvals[0]?.usedBy).toMatch(/\/1~/)
       expect(await lab.findings()).toEqual([])
     })
     expect(points).toBeGreaterThan(8)

@@ -189,7 +189,9 @@ export function compose(
     scope: async (ids) => new Scope(await scopes.open(checkScopeIds(ids)), ids),
     worker: (workerOptions = {}) => {
       const enter = (name: string) => registerGraphs(store, clock, name, graphs.values())
-      const worker = new Worker(engine, workerOptions, { onError, retention, enter })
+      const askAboutLeft = () => scopes.sweep()
+      const parts = { onError, retention, enter, askAboutLeft }
+      const worker = new Worker(engine, workerOptions, parts)
       workers.add(worker)
       return worker
     },

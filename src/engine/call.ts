@@ -1,7 +1,13 @@
 // One call while it is under way: what the node asked for, where it stands, and how it is answered.
 import type { ApprovalTerms } from '../model/approval.ts'
 import type { Call } from '../model/context.ts'
-import { type CallRecord, callKey, type Decision, type Subject } from '../model/records.ts'
+import {
+  type CallRecord,
+  callKey,
+  type Decision,
+  type Item,
+  type Subject,
+} from '../model/records.ts'
 import type { Schema } from '../model/schema.ts'
 import type { ReplayClass, Tool } from '../model/tool.ts'
 import type { Settled } from './answers.ts'
@@ -40,6 +46,9 @@ export interface Placed {
   readonly answer?: CallRecord | null
 }
 
+/** What a person has to decide before this call is sent; null if it is known that nothing is. */
+export type DoubtBefore = (call: IssuedCall) => Promise<Item | null> | null
+
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 export class IssuedCall {
@@ -62,6 +71,10 @@ export class IssuedCall {
   held = false
   /** The risk policy has let it pass. */
   passed = false
+  /** Nothing else has to be decided before it is sent. */
+  cleared = false
+  /** Found on record; its host has not asked for it. */
+  unasked = false
   /** The id that a foreign runtime gave to the call. */
   callId: string | null = null
   /** What its host knows of it, if the id is a place of its own. */
@@ -130,6 +143,26 @@ export class IssuedCall {
     if (settled.ok) this.resolve(settled.value)
     else this.reject(settled.value)
   }
+
+  /** Answered as another one is. */
+  follow(first: IssuedCall): void {
+    first.promise.then(
+      (value) => this.answer({ seq: 0, ok: true, value }, true),
+      (error) => this.answer({ seq: 0, ok: false, value: error }, true),
+    )
+  }
+}
+
+/** The call of a record that its host has not asked for. */
+export function unaskedCall(entry: Entry, tool: Tool, after: number): IssuedCall {
+  const { nth, inputHash, inputJson, occurrence } = entry.record
+  const call = new IssuedCall(tool, { tool: tool.name, nth }, after, null, {})
+  call.unasked = true
+  call.inputHash = inputHash
+  call.inputJson = inputJson ?? 'null'
+  call.entry = entry
+  call.renumber(occurrence)
+  return call
 }
 
 /** Attempts of this visit have a limit; a later visit may make at least one of its own. */

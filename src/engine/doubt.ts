@@ -60,6 +60,7 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
     unmatched: besideOf(visit, call, reason),
     error: reason === 'unknown' ? unsafeError(visit, call, about, input) : null,
     probe: call.probed === 'none' || call.probed === 'unasked' ? null : call.probed,
+    ...(call.unasked ? { unasked: true as const } : {}),
   })
 }
 
@@ -167,8 +168,12 @@ export function itemChanges(visit: Visit, item: Item): Changes {
     return { items: [item], events: [visit.event('doubt', { item: itemId, reason, title })] }
   }
   // What the operator looks at has moved (an input with a time in it): a new version of the item.
-  if (old.state !== 'open' || canonical(old.body) === canonical(item.body)) return {}
+  if (old.state !== 'open' || shown(old) === shown(item)) return {}
   return { items: [{ ...old, body: item.body, version: old.version + 1 }] }
+}
+
+function shown({ body: { unasked: _, ...body } }: Item): string {
+  return canonical(body)
 }
 
 /** The call that looks most like one of the records that nothing has claimed. */

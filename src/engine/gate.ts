@@ -3,23 +3,32 @@
 // Does not own: the order of deliveries (order.ts), attempts and their records (dispatch.ts).
 import { canonical, sha256 } from '../model/canonical.ts'
 import type { Call } from '../model/context.ts'
-import { type Decision, type DoubtReason, isHeld } from '../model/records.ts'
+import { type Decision, type DoubtReason, type Item, isHeld } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { occurrenceOf } from '../model/scope.ts'
 import { stricter, type Tool } from '../model/tool.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
 import { ruledRecord, type Settled } from './answers.ts'
 import { externalIdOf } from './attempt.ts'
-import { type Ask, type CallRisk, IssuedCall, type Placed, triesSpent } from './call.ts'
+import {
+  type Ask,
+  type CallRisk,
+  type DoubtBefore,
+  IssuedCall,
+  type Placed,
+  triesSpent,
+  unaskedCall,
+} from './call.ts'
 import { Dispatch } from './dispatch.ts'
 import { askItem, doubtItem, itemChanges, known, leftBehindItem, mostAlike } from './doubt.ts'
 import { openApproval } from './ending.ts'
 import type { Entry } from './entry.ts'
+import { obeyGrant } from './grant.ts'
 import { copiedRow, copyOf, findEntry, isCopied, numberCall, placeOf } from './placed.ts'
 import { refuseLate } from './refusal.ts'
 import { askAbout, RiskGate } from './risk.ts'
 import { usedGrant } from './rows.ts'
-import { checkEdit, checkOf, rest } from './ruling.ts'
+import { checkOf, noteUnusable, rest, sendsUndecided, statusOf } from './ruling.ts'
 import type { Visit } from './visit.ts'
 import { callbackOf, type WaitSpec, Waits } from './waits.ts'
 
@@ -43,9 +52,11 @@ export class Gate {
   private readonly waits: Waits
   private readonly once = new Map<string, IssuedCall>()
   private held: IssuedCall[] = []
+  private readonly doubtBefore: DoubtBefore
 
-  constructor(visit: Visit) {
+  constructor(visit: Visit, doubtBefore: DoubtBefore = () => null) {
     this.visit = visit
+    this.doubtBefore = doubtBefore
     this.dispatch = new Dispatch(visit, {
       settle: (call, settled) => this.queue(call, settled, false),
       judge: (call) => this.judge(call, false),
@@ -106,7 +117,10 @@ export class Gate {
     call.inputHash = sha256(call.inputJson)
     if (call.tool.rules.oncePerVisit) {
       const first = this.once.get(`${name}/${call.inputHash}`)
-      if (first) return this.follow(call, first)
+      if (first) {
+        this.visit.open--
+        return call.follow(first)
+      }
       this.once.set(`${name}/${call.inputHash}`, call)
     }
     numberCall(match, call)
@@ -144,6 +158,14 @@ export class Gate {
     for (const waiting of held) this.judge(waiting, false)
   }
 
+  /** A call on record that nobody asks for: as the table says, but nothing is sent. */
+  lookAt(entry: Entry, tool: Tool): Promise<unknown> {
+    const call = unaskedCall(entry, tool, this.visit.order.lastSeq)
+    this.visit.open++
+    this.claim(call, entry)
+    return call.promise
+  }
+
   private judge(call: IssuedCall, quiet: boolean): void {
     const { visit } = this
     if (visit.phase === 'closed') return
@@ -163,9 +185,7 @@ export class Gate {
       replayClass: call.replayClass,
       decided: placed || (entry?.ruling ?? entry?.grant ?? null) !== null,
       record: record && {
-        // Late evidence may have cleared every attempt of a doubt: then it was certainly not sent.
-        status:
-          record.status === 'in_doubt' && call.unknownBefore === 0 ? 'pending' : record.status,
+        status: statusOf(this.visit, call, record),
         verifies: entry?.verifies ?? true,
         unknownAttempts: call.unknownBefore,
         keyWindow: expiresAt === null || clock.now() < expiresAt ? 'open' : 'closed',
@@ -181,6 +201,11 @@ export class Gate {
 
   private carryOut(call: IssuedCall, said: Verdict): void {
     const { visit } = this
+    if (sendsUndecided(call, said)) {
+      if (call.unasked) return this.doubt(call, 'unknown')
+      const asked = call.cleared ? null : this.doubtBefore(call)
+      if (asked) return this.clear(call, asked)
+    }
     switch (said.do) {
       case 'obey':
         return this.obey(call)
@@ -218,12 +243,23 @@ export class Gate {
     }
   }
 
+  /** Nothing is sent while a person has to decide something else first. */
+  private clear(call: IssuedCall, asked: Promise<Item | null>): void {
+    call.cleared = true
+    const go = (item: Item | null) => (item ? this.visit.doubt(item, {}) : this.judge(call, false))
+    rest(this.visit, asked, go, (error) => this.deny(call, error))
+  }
+
   private obey(call: IssuedCall): void {
     const { visit } = this
     const { entry } = call
     if (entry?.ruling)
       return this.obeyAnswer(call, entry.settled, ruledRecord(entry, visit.clock.now()))
-    if (entry?.grant) return this.obeyGrant(call, entry, entry.grant)
+    const { grant } = entry ?? {}
+    if (entry && grant) {
+      const send = () => this.dispatch.attempt(call, grant)
+      return obeyGrant(visit, call, entry, grant, { send, ask: () => this.ask(call) })
+    }
     const ruling = visit.match.ruling(call.place)
     if (ruling?.settled) {
       const { settled, decision } = ruling
@@ -249,44 +285,15 @@ export class Gate {
     this.dispatch.attempt(call, grant)
   }
 
-  /** One send is allowed: of what was recorded, or of what a person has put in its place. */
-  private obeyGrant(call: IssuedCall, entry: Entry, grant: Decision): void {
-    const { visit } = this
-    if (grant.kind !== 'approval') return this.dispatch.attempt(call, grant)
-    const send = () => {
-      call.passed = true
-      this.dispatch.attempt(call, grant)
-    }
-    const { input: schema } = call.tool.rules
-    if (grant.outcome !== 'edit' || grant.resultJson === null) return send()
-    const edited = JSON.parse(grant.resultJson)
-    const check = async () => canonical(schema ? await checkEdit(call, schema, edited) : edited)
-    const accept = (json: string) => {
-      call.editedJson = json
-      if (visit.phase === 'running') send()
-    }
-    rest(visit, check(), accept, (error) => {
-      if (visit.phase !== 'running') return
-      entry.grant = null
-      this.unusable(call, error)
-      this.ask(call)
-    })
-  }
-
   private copy(call: IssuedCall): void {
     const { visit } = this
-    const { answer } = call.placed ?? {}
+    const answer = call.placed?.answer
     if (!answer) return
     const { settled, changes } = copyOf(visit, call, answer, this.dispatch.intent(call))
     visit.secure()
     visit.append(changes)
     this.queue(call, settled, true)
     visit.flushOnDelivery()
-  }
-
-  private unusable(call: IssuedCall, error: Error): void {
-    const data = { tool: call.tool.name, message: error.message }
-    this.visit.append({ events: [this.visit.event('decision_unusable', data)] })
   }
 
   /** A person's result is checked like a tool's: one that does not fit is asked for again. */
@@ -307,12 +314,10 @@ export class Gate {
     if (check === null) return accept(settled.value)
     const answer = Promise.resolve().then(check)
     rest(visit, answer, accept, (error) => {
-      this.unusable(call, error)
+      const reason = noteUnusable(visit, call, error)
       if (call.entry) call.entry.ruling = null
       if (call.ask) return this.ask(call)
-      const placed = visit.match.ruling(call.place)?.decision.reason
-      const reason = call.entry?.verifies === false ? 'tampered' : 'unknown'
-      this.doubt(call, call.entry ? reason : (placed ?? reason))
+      this.doubt(call, reason)
     })
   }
 
@@ -375,14 +380,6 @@ export class Gate {
         call.answer(settled, replayed && settled.fresh !== true)
       },
     })
-  }
-
-  private follow(call: IssuedCall, first: IssuedCall): void {
-    this.visit.open--
-    first.promise.then(
-      (value) => call.answer({ seq: 0, ok: true, value }, true),
-      (error) => call.answer({ seq: 0, ok: false, value: error }, true),
-    )
   }
 
   /**

@@ -2,9 +2,17 @@
 // becomes a number.
 import { canonical, sha256 } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import { type CallRecord, type Decision, type Item, isAsked } from '../model/records.ts'
+import {
+  type CallRecord,
+  type Decision,
+  type DoubtReason,
+  type Item,
+  isAsked,
+  keyOf,
+} from '../model/records.ts'
 import { type Schema, validate } from '../model/schema.ts'
 import { isSame } from '../model/state.ts'
+import type { Verdict } from '../model/verdict.ts'
 import { votersFor } from '../model/vote.ts'
 import type { Loaded } from '../store/store.ts'
 import type { IssuedCall } from './call.ts'
@@ -68,6 +76,15 @@ export function hasQuorum(decision: Decision, record: CallRecord, now: Loaded): 
   return votersFor(now.decisions, itemId, 'approve', by).size >= needed
 }
 
+/** A person's answer that does not fit: says why, for whoever is asked again, and about what. */
+export function noteUnusable(visit: Visit, call: IssuedCall, error: Error): DoubtReason {
+  const data = { tool: call.tool.name, message: error.message }
+  visit.append({ events: [visit.event('decision_unusable', data)] })
+  const { entry, place } = call
+  const reason = entry?.verifies === false ? 'tampered' : 'unknown'
+  return entry ? reason : (visit.match.ruling(place)?.decision.reason ?? reason)
+}
+
 function shownBy(item: Item | undefined): { title?: string; data: { input: unknown } } {
   return { title: item?.title ?? '', data: item?.body.data as { input: unknown } }
 }
@@ -91,4 +108,29 @@ export function rest<T>(
     return (value: V) => (visit.phase === 'closed' ? undefined : fn(value))
   }
   work.finally(over).then(open(then)).catch(open(failed))
+}
+
+/**
+ * Whether something that is not pure would be sent without a person's word about its doubt. That of
+ * the risk policy is none: it was asked whether the call may be made, not what else is open.
+ */
+export function sendsUndecided(call: IssuedCall, said: Verdict): boolean {
+  if (call.replayClass === 'pure' || call.wait !== null || call.ask !== null) return false
+  if (said.do === 'obey') return call.entry?.grant?.kind === 'approval'
+  return said.do === 'dispatch' || said.do === 'resend'
+}
+
+/**
+ * The status that the verdict is asked about. Late evidence may have cleared every attempt of a
+ * doubt: then it was certainly not sent. And of a doubt that was found while nobody asked for the
+ * call, its tool has not been heard: it may have a probe, or a key.
+ */
+export function statusOf(visit: Visit, call: IssuedCall, record: CallRecord) {
+  const { status } = record
+  if (status !== 'in_doubt') return status
+  const key = keyOf(record)
+  const unheard = ({ state, body: { unasked, subject } }: Item) =>
+    state === 'open' && unasked === true && subject !== null && keyOf(subject) === key
+  const anew = !call.unasked && visit.loaded.items.some(unheard)
+  return call.unknownBefore === 0 || anew ? 'pending' : status
 }

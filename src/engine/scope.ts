@@ -3,10 +3,11 @@
 // Does not own: the hold on the run (worker/hold.ts), which outlives a single scope.
 import type { Call } from '../model/context.ts'
 import { CounterfoilError, ReplayUnsafeError } from '../model/errors.ts'
-import type { Item } from '../model/records.ts'
-import type { Tool } from '../model/tool.ts'
+import { type CallRecord, type Item, isHeld } from '../model/records.ts'
+import { makeTool, type Tool } from '../model/tool.ts'
 import type { Changes } from '../store/store.ts'
-import type { CallRisk, Placed } from './call.ts'
+import type { CallRisk, DoubtBefore, Placed } from './call.ts'
+import type { Entry } from './entry.ts'
 import { Gate } from './gate.ts'
 import { placeOf } from './placed.ts'
 import { currentVisit, Visit, type VisitOptions } from './visit.ts'
@@ -21,6 +22,13 @@ export interface ScopeCallOptions extends CallRisk {
 export class ScopeVisit extends Visit {
   /** Told of every doubt, before the host is. */
   onDoubt: (item: Item) => void = () => {}
+  /**
+   * While a doubt of the workflow is open, whichever of its scopes it is in, nothing that is not
+   * pure is sent: such a call rejects with the item of that doubt.
+   */
+  doubtBefore: DoubtBefore = () => null
+  /** Tools that this process was given, by name, for calls that nobody asks for any more. */
+  atHand = new Map<string, Tool>()
   private readonly gate: Gate
   private readonly over: Promise<never>
   private readonly calls = new Set<Promise<unknown>>()
@@ -30,7 +38,7 @@ export class ScopeVisit extends Visit {
 
   constructor(options: VisitOptions) {
     super(options)
-    this.gate = new Gate(this)
+    this.gate = new Gate(this, (call) => this.doubtBefore(call))
     this.over = new Promise((_, reject) => {
       this.rejectCalls = reject
     })
@@ -44,12 +52,11 @@ export class ScopeVisit extends Visit {
     if (this.refusal) return rejected(this.refusal)
     if (tool.rules.callbackMs !== null) return rejected(asynchronous(tool))
     this.tools.set(tool.name, tool)
+    this.atHand.set(tool.name, tool)
     const issued = currentVisit.run(this, () =>
       this.gate.issue(tool, input, { risk, callId: callId ?? null, placed: placed ?? null }),
     )
-    this.calls.add(issued)
-    const forget = () => this.calls.delete(issued)
-    issued.then(forget, forget)
+    this.track(issued)
     const raced = Promise.race([issued, this.over])
     raced.catch(() => {})
     return Object.defineProperty(raced, 'replayed', { get: () => issued.replayed }) as Call<unknown>
@@ -59,6 +66,31 @@ export class ScopeVisit extends Visit {
   seen(calls: Iterable<{ readonly tool: string; readonly callId: string }>): void {
     for (const { tool, callId } of calls) this.match.see(placeOf(tool, callId))
     this.gate.unhold()
+  }
+
+  /** Calls on record that were sent, of which nobody knows the outcome or has asked since. */
+  left(): Entry[] {
+    return [...this.match.entries.values()].filter(
+      ({ record, matched, unknownAttempts, verifies }) =>
+        !matched &&
+        verifies &&
+        record.status === 'pending' &&
+        !isHeld(record) &&
+        unknownAttempts > 0,
+    )
+  }
+
+  /** Such a call, as the verdict has it: its tool is probed if it is at hand, nothing is sent. */
+  lookAt(entry: Entry): void {
+    const { record } = entry
+    const tool = this.atHand.get(record.tool) ?? unknownTool(record)
+    this.track(currentVisit.run(this, () => this.gate.lookAt(entry, tool)))
+  }
+
+  private track(issued: Promise<unknown>): void {
+    this.calls.add(issued)
+    const forget = () => this.calls.delete(issued)
+    issued.then(forget, forget)
   }
 
   /** From now on calls are answered with this error; those under way go on. */
@@ -118,6 +150,14 @@ export function scopeLost(workflowId: string): CounterfoilError {
     `the hold on ${workflowId} is lost: another process may work on it now; open the scope again`,
     { retryable: true, details: { workflowId } },
   )
+}
+
+/** What stands for a tool that this process was not given: it says of its class what is known. */
+function unknownTool({ tool, replayClass, idempotencyKey }: CallRecord): Tool {
+  const run = () => Promise.reject(new Error(`${tool} is not at hand`))
+  const key = { idempotencyKey: () => idempotencyKey ?? '', keyTtlMs: Number.POSITIVE_INFINITY }
+  const keyed = replayClass === 'idempotent_with_key' ? key : {}
+  return makeTool(tool, { replayClass, ...keyed, run })
 }
 
 function asynchronous({ name }: Tool): CounterfoilError {

@@ -76,6 +76,8 @@ export interface ItemBody {
   readonly approval: ApprovalBody | null
   /** A damaged checkpoint: what is wrong, and which earlier ones are good. */
   readonly damage: Damage | null
+  /** Found on record after its process had died; nobody has asked for the call since. */
+  readonly unasked?: true
 }
 
 export interface Damage {

@@ -124,3 +124,9 @@ export const noticeKeepMs = 7 * dayMs
 
 /** Rows that metrics look at, the newest first: a look must not grow with the ledger. */
 export const recentRowsMax = 20_000
+
+/**
+ * How long a call with a key that a dead process has left waits for its host, which can send it
+ * again: then a person is told. A host that comes later still sends it.
+ */
+export const unaskedMs = 60_000

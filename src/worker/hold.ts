@@ -10,12 +10,17 @@ import type { Engine } from '../engine/execute.ts'
 import { ScopeVisit, scopeLost } from '../engine/scope.ts'
 import type { Lease } from '../engine/visit.ts'
 import { type CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
-import { type Decision, eventOf, type Item, type Run } from '../model/records.ts'
+import * as limits from '../model/limits.ts'
+import { type Decision, eventOf, type Item, keyOf, type Run } from '../model/records.ts'
 import { scopeVisit } from '../model/scope.ts'
+import type { Tool } from '../model/tool.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Changes, CommitResult, RunChange } from '../store/store.ts'
+import type { Changes, CommitResult, LoadAt, Loaded, RunChange } from '../store/store.ts'
 import type { Keeper } from './keeper.ts'
+import { Left, type Which } from './left.ts'
 import { type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
+
+type Place = NonNullable<LoadAt['scope']>
 
 const retryMs = 10
 const retryMaxMs = 1_000
@@ -25,6 +30,10 @@ export interface Taken {
   readonly keeper: Keeper
   readonly lease: Lease
   readonly run: Run
+  /** Tools that this process was given, by name. */
+  readonly tools: Map<string, Tool>
+  /** It waited for its host when it was taken, and does so again if nobody has come meanwhile. */
+  readonly waited?: boolean
 }
 
 export interface OpenScope {
@@ -40,6 +49,10 @@ export class Hold {
   readonly keeper: Keeper
   private readonly lease: Lease
   private readonly log: RunLog
+  private readonly taken: Taken
+  private readonly left: Left
+  /** Doubts that were seen or made; none, if the last look found none open. */
+  private doubts = 0
   private readonly scopes = new Map<string, ScopeVisit>()
   /** Visits that are over, while functions of theirs run on. */
   private past: ScopeVisit[] = []
@@ -55,6 +68,11 @@ export class Hold {
     this.keeper = taken.keeper
     this.lease = taken.lease
     this.run = taken.run
+    this.taken = taken
+    this.left = new Left(
+      (place) => this.visitForLeft(place),
+      () => engine.clock.now(),
+    )
     this.over = new Promise((resolve) => {
       this.finish = resolve
     })
@@ -78,22 +96,18 @@ export class Hold {
   async enter(ids: ScopeIds): Promise<OpenScope> {
     const { nodeId, checkpointId } = ids
     const key = JSON.stringify([nodeId, checkpointId])
-    const at = { visit: scopeVisit(nodeId, checkpointId), scope: { nodeId, checkpointId } }
-    const loaded = await this.engine.store.load(this.run, at)
-    const elsewhere = await this.unknownElsewhere(at.visit)
+    const place = { nodeId, checkpointId }
+    const elsewhere = await this.unknownElsewhere(scopeVisit(nodeId, checkpointId))
+    this.left.cameFor(place)
+    await this.left.asking
+    const loaded = await this.load(place)
     if (this.refusal) throw this.refusal
     if (loaded === null || this.log.lost) throw scopeLost(ids.workflowId)
     if (this.scopes.has(key)) throw new ScopeHeldError(ids)
-    const visit = new ScopeVisit({
-      ...this.engine,
-      ...{ graph: null, trail: null, scope: at.scope, log: this.log, signals: null },
-      loaded: { ...loaded, run: { ...this.run, node: nodeId, visit: at.visit } },
-      lease: this.lease,
-    })
+    const visit = this.visitAt(place, loaded)
     this.abandoned = visit.opening.abandoned
     if (this.abandoned) return this.refuse(stopped({ ...this.run, state: 'failed' }))
     visit.beware(elsewhere)
-    visit.onDoubt = (item) => this.warnOthers(visit, item)
     this.scopes.set(key, visit)
     let closing: Promise<void> | null = null
     const close = () => {
@@ -101,6 +115,58 @@ export class Hold {
       return closing
     }
     return { visit, close }
+  }
+
+  /** A person is asked about what former holders have left. */
+  async askAboutLeft(which: Which): Promise<void> {
+    this.left.note(await this.engine.store.openCalls(this.run))
+    await this.left.ask(which)
+  }
+
+  private load(scope: Place): Promise<Loaded | null> {
+    const visit = scopeVisit(scope.nodeId, scope.checkpointId)
+    return this.engine.store.load(this.run, { visit, scope })
+  }
+
+  private visitAt(scope: Place, loaded: Loaded): ScopeVisit {
+    const number = scopeVisit(scope.nodeId, scope.checkpointId)
+    const visit = new ScopeVisit({
+      ...this.engine,
+      ...{ graph: null, trail: null, scope, log: this.log, signals: null },
+      loaded: { ...loaded, run: { ...this.run, node: scope.nodeId, visit: number } },
+      lease: this.lease,
+    })
+    visit.atHand = this.taken.tools
+    visit.onDoubt = (item) => this.warnOthers(visit, item)
+    visit.doubtBefore = () => this.doubtBefore(visit)
+    return visit
+  }
+
+  /** Null if it is too late. */
+  private async visitForLeft(place: Place): Promise<ScopeVisit | null> {
+    const loaded = await this.load(place)
+    return loaded === null || this.log.lost ? null : this.visitAt(place, loaded)
+  }
+
+  /**
+   * While a doubt of the workflow is open, in whichever scope and whoever made it, nothing that is
+   * not pure is sent in any other.
+   */
+  private doubtBefore(visit: ScopeVisit): Promise<Item | null> | null {
+    return this.doubts > 0 || this.left.any ? this.firstDoubt(visit) : null
+  }
+
+  private async firstDoubt({ at }: ScopeVisit): Promise<Item | null> {
+    if (this.left.any) {
+      // Branches that a host runs side by side come for theirs within this.
+      await pause(this.engine.clock, this.engine.settleMs)
+      await this.left.ask('all')
+    }
+    const before = this.doubts
+    await this.log.whenDurable()
+    const open = (await this.openItems()).filter(({ kind }) => kind === 'doubt')
+    if (open.length === 0 && this.doubts === before) this.doubts = 0
+    return open.find(({ visit }) => visit !== at.visit) ?? null
   }
 
   /** Somebody wants the workflow stopped, or this process ends. */
@@ -142,6 +208,7 @@ export class Hold {
     await visit.done
     visit.endCalls(error)
     this.scopes.delete(key)
+    if (visit.at.scope && visit.left().length > 0) this.left.add(visit.at.scope)
     this.past = [...this.past, visit].filter((each) => each.unreturned > 0)
     await this.leave()
   }
@@ -160,7 +227,9 @@ export class Hold {
     // Also what a dead holder has sent and nobody was asked about yet. Of a held call nothing was
     // sent; what an open scope has under way is its own business.
     const known = new Set([...this.scopes.values()].map((scope) => scope.at.visit))
-    const open = (await store.openCalls(this.run)).filter((call) => {
+    const calls = await store.openCalls(this.run)
+    this.left.note(calls)
+    const open = calls.filter((call) => {
       const place = scopeVisit(call.nodeId, call.checkpointId)
       // A keyed call that is pending is sent again with its key: nobody need be asked.
       const unknown = call.status === 'in_doubt' || call.replayClass === 'unsafe_on_replay'
@@ -171,17 +240,20 @@ export class Hold {
 
   /** Calls of open scopes that a person is asked about. */
   private async doubtsOf(open: ReadonlySet<number>, but: number) {
-    return (await this.openItems())
+    const items = await this.openItems()
+    this.doubts += items.filter(({ kind }) => kind === 'doubt').length
+    return items
       .filter((item) => item.visit !== but && open.has(item.visit) && isUnknown(item.reason))
       .flatMap(({ body: { subject } }) => (subject ? [subject] : []))
   }
 
   private warnOthers(from: ScopeVisit, { reason, body: { subject } }: Item): void {
+    this.doubts++
     if (subject === null || !isUnknown(reason)) return
     for (const visit of this.scopes.values()) if (visit !== from) visit.beware([subject])
   }
 
-  private async openItems(): Promise<readonly Item[]> {
+  private async openItems(): Promise<Item[]> {
     const { namespace, runId } = this.run
     const { store } = this.engine
     const items: Item[] = []
@@ -203,6 +275,10 @@ export class Hold {
    * the run. Then nobody could, once the lease is renewed.
    */
   private async giveBack(): Promise<void> {
+    if (!this.log.lost)
+      await this.left
+        .ask(this.hasting ? 'all' : 'unsafe')
+        .catch((error) => this.keeper.report(error))
     await this.log.whenDurable()
     let waitMs = retryMs
     for (let n = 1; ; ) {
@@ -246,26 +322,54 @@ export class Hold {
 
   private async stateNow(row: Run): Promise<Changes & { run: RunChange; cause: string }> {
     const since = this.engine.clock.now()
-    const items = await this.openItems()
+    const { items, settled } = await this.itemsNow(since)
     const abandoned = this.abandoned ?? (await this.abandonedMeanwhile())
     if (abandoned) {
       const cause = `abandoned by ${abandoned.by}: ${abandoned.why}`
       const failure = { kind: 'decided', name: 'Abandoned', code: 'RUN_ABANDONED', message: cause }
       const closed = items.map((item) => closedItem(item, since, 'abandoned'))
       const run = { state: 'failed', waitingFor: null, errorJson: JSON.stringify(failure) } as const
-      return { run, items: closed, cause }
+      return { run, items: [...closed, ...settled], cause }
     }
     if (row.stop) {
       const { to, by, why } = row.stop
-      return { ...stopChange(row.stop, items, since), cause: `${to} by ${by}: ${why}` }
+      const stopping = stopChange(row.stop, items, since)
+      return {
+        ...stopping,
+        items: [...stopping.items, ...settled],
+        cause: `${to} by ${by}: ${why}`,
+      }
     }
     const waitingFor = waitingForItems(items, since)
     if (waitingFor) {
-      return { run: { state: 'waiting_human', waitingFor }, cause: items[0]?.title ?? '' }
+      const run = { state: 'waiting_human', waitingFor } as const
+      return { run, items: settled, cause: items[0]?.title ?? '' }
+    }
+    if (this.taken.waited) {
+      const run = { state: 'pending', waitingFor: null } as const
+      return { run, items: settled, cause: 'it waits for its host' }
     }
     const host = { kind: 'host', items: [], since, queue: '' } as const
     const cause = this.log.lost ? 'the hold was lost' : 'its scopes were closed'
-    return { run: { state: 'waiting_tool', waitingFor: host }, cause }
+    // What is left is looked at again, if its host does not come for it.
+    const wakeAt = this.left.any || this.log.lost ? since + limits.unaskedMs : null
+    return { run: { state: 'waiting_tool', waitingFor: host, wakeAt }, items: settled, cause }
+  }
+
+  /** Open items, but for those whose call has ended since: its host has come for it after all. */
+  private async itemsNow(now: number): Promise<{ items: Item[]; settled: Item[] }> {
+    const items = await this.openItems()
+    const unasked = items.filter(({ body }) => body.unasked === true)
+    if (unasked.length === 0) return { items, settled: [] }
+    const calls = await this.engine.store.openCalls(this.run)
+    const open = new Set(
+      calls.map((call) => `${scopeVisit(call.nodeId, call.checkpointId)}/${keyOf(call)}`),
+    )
+    const ended = ({ visit, body: { subject } }: Item) =>
+      subject !== null && !open.has(`${visit}/${keyOf(subject)}`)
+    const over = new Set(unasked.filter(ended))
+    const settled = [...over].map((item) => closedItem(item, now, 'its call is settled'))
+    return { items: items.filter((item) => !over.has(item)), settled }
   }
 
   /** Decided while the run was held: an earlier one has ended the run itself. */

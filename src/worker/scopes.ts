@@ -2,18 +2,30 @@
 // Does not own: one hold and its scopes (hold.ts), what happens inside a scope (engine/scope.ts).
 // Invariants: a workflow is held by one process, a scope by one opener. What a holder that died has
 // left is found by the next one like any other record.
+import { pause } from '../clock.ts'
 import type { Engine } from '../engine/execute.ts'
 import { CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import { eventOf, type RunRef } from '../model/records.ts'
+import { eventOf, type Run, type RunRef } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
+import type { Tool } from '../model/tool.ts'
+import { rowsOf } from '../store/pages.ts'
 import type { Amendment, Loaded } from '../store/store.ts'
 import { Hold, type OpenScope, type Taken } from './hold.ts'
 import { Keeper } from './keeper.ts'
+import { isLeft } from './left.ts'
 import { type Liveness, sockets } from './liveness.ts'
 import { machineOf } from './machine.ts'
 import { newScopeRun, notForeign, type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
+
+type Claimed = Pick<Taken, 'keeper' | 'lease' | 'run'>
+
+/** Another process may hold it just to look at what a dead one has left. */
+const looksMax = 4
+const lookMs = 60
+/** Whoever was woken with the workflow comes first. */
+const firstMs = 5_000
 
 export class Scopes {
   private readonly engine: Engine & { readonly namespace: string }
@@ -23,6 +35,10 @@ export class Scopes {
   private readonly holds = new Map<string, Promise<Hold>>()
   /** Holds that are over, while functions of theirs run on. */
   private past: Hold[] = []
+  private readonly tools = new Map<string, Tool>()
+  /** Workflows that were looked at in vain, until when. */
+  private readonly looked = new Map<string, number>()
+  private sweeping: Promise<void> | null = null
   private ended = false
 
   constructor(
@@ -45,9 +61,21 @@ export class Scopes {
     }
   }
 
+  /**
+   * Looks for workflows whose holder is dead, and for those that nobody has come back to: a person
+   * is asked about calls of theirs whose outcome nobody knows. Any process may do so at any time.
+   */
+  sweep(): Promise<void> {
+    this.sweeping ??= this.lookForLeft().finally(() => {
+      this.sweeping = null
+    })
+    return this.sweeping
+  }
+
   /** Everything is given back; what is under way in scopes that are open is recorded first. */
   async end(): Promise<void> {
     this.ended = true
+    await this.sweeping?.catch(() => {})
     const holds = [...this.holds.values()].map((holding) => holding.catch(() => null))
     const end = async (hold: Hold | null) => hold?.end(scopeClosed(hold.run.runId), { hasty: true })
     await Promise.all(holds.map((holding) => holding.then(end)))
@@ -60,16 +88,15 @@ export class Scopes {
   private async join(ids: ScopeIds): Promise<Hold> {
     for (;;) {
       if (this.ended) throw new CounterfoilError('STORE_CLOSED', 'scope: this store was closed')
-      const holding = this.holds.get(ids.workflowId) ?? this.hold(ids)
+      const { workflowId } = ids
+      const holding = this.holds.get(workflowId) ?? this.hold(workflowId, this.take(ids))
       const hold = await holding
       if (hold.join()) return hold
       await hold.over
     }
   }
 
-  private hold(ids: ScopeIds): Promise<Hold> {
-    const { workflowId } = ids
-    const holding = this.take(ids)
+  private hold(workflowId: string, holding: Promise<Hold>): Promise<Hold> {
     const forget = () => {
       if (this.holds.get(workflowId) === holding) this.holds.delete(workflowId)
       this.restIfIdle()
@@ -91,9 +118,17 @@ export class Scopes {
     const { run } = await store.start(newScopeRun(ref, clock))
     if (run.graph !== scopeGraph.name) throw notForeign(run)
     await this.makeReady(ref, ids)
-    const taken = await this.claim(ref)
-    if (taken === null) throw new ScopeHeldError({ workflowId: ids.workflowId })
-    const hold = new Hold(this.engine, taken)
+    let taken = await this.claim(ref)
+    for (let n = 0; taken === null && n < looksMax; n++) {
+      await pause(clock, lookMs)
+      taken = await this.claim(ref)
+    }
+    return this.holdOf(ref, taken)
+  }
+
+  private async holdOf(ref: RunRef, taken: Claimed | null, waited = false): Promise<Hold> {
+    if (taken === null) throw new ScopeHeldError({ workflowId: ref.runId })
+    const hold = new Hold(this.engine, { ...taken, tools: this.tools, waited })
     // Asked of a holder that died before it could obey.
     const { stop } = taken.run
     if (stop) {
@@ -120,7 +155,58 @@ export class Scopes {
     return store.amend(ref, 'client', change, at)
   }
 
-  private async claim({ namespace, runId }: RunRef): Promise<Taken | null> {
+  private async lookForLeft(): Promise<void> {
+    const { store, namespace } = this.engine
+    const ours = { namespace, graph: scopeGraph.name } as const
+    const alive = await this.alive()
+    for (const state of ['running', 'pending'] as const) {
+      const page = rowsOf((one) => store.listRuns({ ...ours, state, ...one }))
+      for await (const run of page) {
+        if (this.ended) return
+        if (this.holds.has(run.runId) || alive.has(run.workerId ?? '')) continue
+        if (state === 'running' || (await this.isForgotten(run))) await this.lookAt(run)
+      }
+    }
+  }
+
+  private async alive(): Promise<ReadonlySet<string>> {
+    const { store } = this.engine
+    await this.liveness.declareDead(store, { workerId: null, ...machineOf(store) })
+    const rows = await store.workers()
+    const lives = rows.filter(
+      (row) => !row.expired && row.diedAt === null && row.stoppedAt === null,
+    )
+    return new Set(lives.map(({ workerId }) => workerId))
+  }
+
+  /** It waits for its host, and has calls that the host may not come for. */
+  private async isForgotten(run: Run): Promise<boolean> {
+    const { store, clock } = this.engine
+    const now = clock.now()
+    if (now < Math.max(run.updatedAt + firstMs, this.looked.get(run.runId) ?? 0)) return false
+    this.looked.set(run.runId, now + limits.unaskedMs)
+    return (await store.openCalls(run)).some(isLeft)
+  }
+
+  private async lookAt(run: Run): Promise<void> {
+    const waited = run.state === 'pending'
+    try {
+      const taking = this.claim(run).then((taken) => this.holdOf(run, taken, waited))
+      const hold = await this.hold(run.runId, taking)
+      if (!hold.join()) return
+      try {
+        await hold.askAboutLeft(waited ? 'all' : 'unsafe')
+      } finally {
+        await hold.leave()
+      }
+    } catch (error) {
+      // Somebody else has it: then they find what is left. One that was to stop has stopped.
+      if (!isCounterfoilError(error)) throw error
+      if (!['SCOPE_HELD', 'RUN_PAUSED', 'RUN_ENDED'].includes(error.code)) throw error
+    }
+  }
+
+  private async claim({ namespace, runId }: RunRef): Promise<Claimed | null> {
     const { store } = this.engine
     for (let again = false; ; again = true) {
       const keeper = await this.standing()
@@ -163,6 +249,7 @@ export class Scopes {
     const keeper = new Keeper(store, clock, { leaseMs, onError, onLost, liveness })
     await keeper.begin()
     keeper.every(limits.pollMs, () => this.obeyStops(keeper))
+    keeper.every(limits.sweepMs, () => this.sweep())
     return keeper
   }
 

@@ -1,6 +1,6 @@
 // Owns: noticing what has come due with nobody there to say so: runs to be woken, items past one
-// of their deadlines, records that need not be kept any longer (D6, B6). Leases that ended are
-// found by claims.
+// of their deadlines, foreign workflows whose holder is dead, records that need not be kept any
+// longer (D6, B6). Leases of other runs that ended are found by claims.
 // Does not own: which runs and records those are: the store says.
 // Invariants: every worker of a fleet runs one, and any of them may do any of it at any time: what
 // one has done another finds done. A pass is bounded; a part that fails does not stop the others.
@@ -16,6 +16,8 @@ export interface SweeperOptions {
   /** Null: everything is kept. */
   readonly retention: Retention | null
   readonly onWoken: () => void
+  /** Asks about calls that dead holders of foreign workflows have left. */
+  readonly askAboutLeft?: () => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -53,12 +55,17 @@ export class Sweeper {
   private readonly wake: Loop
   private readonly overdue: Loop
   private readonly retain: Loop
+  private readonly left: Loop
 
   constructor(options: SweeperOptions) {
     this.options = options
     this.wake = this.loop(() => this.wakeDue())
     this.overdue = this.loop(() => this.noteOverdue())
     this.retain = this.loop(() => this.takeOld())
+    this.left = this.loop(async () => {
+      await options.askAboutLeft?.()
+      return this.spread(limits.sweepMs)
+    })
   }
 
   get stats(): SweeperStats {
@@ -69,6 +76,7 @@ export class Sweeper {
     const { clock, retention } = this.options
     this.wake.start(0)
     this.overdue.start(this.spread(limits.sweepMs))
+    if (this.options.askAboutLeft) this.left.start(this.spread(limits.sweepMs))
     if (retention) this.retain.start(clock.random() * firstRetainMs)
   }
 
@@ -78,7 +86,8 @@ export class Sweeper {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.wake, this.overdue, this.retain].map((loop) => loop.stop()))
+    const loops = [this.wake, this.overdue, this.retain, this.left]
+    await Promise.all(loops.map((loop) => loop.stop()))
   }
 
   private loop(work: () => Promise<number>): Loop {

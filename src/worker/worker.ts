@@ -23,6 +23,8 @@ export interface WorkerParts {
   readonly retention: Retention | null
   /** Throws if the graphs are not those that this namespace knows. */
   readonly enter: (namespace: string) => Promise<void>
+  /** Asks about calls that dead holders of foreign workflows have left. */
+  readonly askAboutLeft?: () => Promise<void>
   /** Sockets, unless given. */
   readonly liveness?: Liveness
 }
@@ -97,7 +99,11 @@ export class Worker {
     })
     const report = (error: unknown) => this.keeper.report(error)
     const onWoken = () => this.wake()
-    this.sweeper = new Sweeper({ store, clock, retention, onError: report, onWoken })
+    const { askAboutLeft = null } = parts
+    this.sweeper = new Sweeper({
+      ...{ store, clock, retention, onError: report, onWoken },
+      ...(askAboutLeft && { askAboutLeft }),
+    })
     this.id = this.keeper.id
     this.died = this.keeper.died
     if (engine.namespace !== undefined) this.entered.add(engine.namespace)

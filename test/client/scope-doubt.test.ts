@@ -202,6 +202,7 @@ describe('C2 an outcome that nobody knows', () => {
       code: 'REPLAY_UNSAFE',
       details: { item: { reason: 'unresolved' } },
     })
+    await decide(cf, { outcome: 'fail' })
     expect(await within(cf, (scope) => scope.call(mail, 'bob'), { checkpointId: 'c3' })).toEqual({
       id: 'm2',
     })
@@ -291,10 +292,9 @@ describe('C2 a host that goes on after a doubt does not send the same call again
     const [first, second] = [await cf.scope(ids), await cf.scope({ ...ids, checkpointId: 'c2' })]
     await ended(first.call(mail, 'ana'))
     state.down = false
-    expect(await second.call(mail, 'bob')).toEqual({ id: 'm2' })
     expect(await ended(second.call(mail, 'ana'))).toMatchObject({ code: 'REPLAY_UNSAFE' })
     await Promise.all([first.close(), second.close()])
-    expect(sent).toEqual(['ana', 'bob'])
+    expect(sent).toEqual(['ana'])
   })
 
   test('once somebody has failed it blindly, and before its own scope is opened', async () => {
@@ -323,7 +323,8 @@ describe('C2 a host that goes on after a doubt does not send the same call again
     const { mail, state } = mailer()
     await within(cf, (scope) => ended(scope.call(mail, 'ana')))
     state.down = false
-    await within(cf, (scope) => scope.call(mail, 'bob'), { checkpointId: 'c2' })
+    const look = tool({ name: 'look', replayClass: 'pure', input: z.string(), run: (q) => q })
+    await within(cf, (scope) => scope.call(look, 'bob'), { checkpointId: 'c2' })
     expect(await status(cf)).toMatchObject({ state: 'waiting_human' })
   })
 })

@@ -20,11 +20,12 @@ const send = tool({
 async function twoDoubts() {
   const cf = await open({ store: 'memory:', settleMs: 30, onWarning: () => {} })
   opened.push(cf)
-  for (const checkpointId of ['c1', 'c2']) {
-    const scope = await cf.scope({ workflowId: 'thread', nodeId: 'tools', checkpointId })
-    await expect(scope.call(send, checkpointId)).rejects.toMatchObject({ code: 'REPLAY_UNSAFE' })
-    await scope.close()
-  }
+  const at = (checkpointId: string) => ({ workflowId: 'thread', nodeId: 'tools', checkpointId })
+  const scopes = await Promise.all(['c1', 'c2'].map((id) => cf.scope(at(id))))
+  // Both are under way before either is a doubt: while one is, no other call is sent.
+  const calls = scopes.map((scope) => scope.call(send, scope.checkpointId))
+  for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'REPLAY_UNSAFE' })
+  for (const scope of scopes) await scope.close()
   return cf
 }
 

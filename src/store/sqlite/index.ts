@@ -69,7 +69,6 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     close: async () => {
       listeners.clear()
       c.db.close()
-      c.witness?.close()
     },
   }
 }

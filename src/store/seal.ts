@@ -19,6 +19,8 @@ export interface Sealer {
   signal(row: Signal): string
   /** A shared result, usable until then. */
   shared(key: ShareKey, shared: Shared, until: number): string
+  /** What the file beside a database says of it. */
+  witness(text: string): string
   verifies(mac: string | null, text: string): boolean
   /** A secret that has to be read again, as it may lie in a row. */
   conceal(text: string): string
@@ -69,6 +71,7 @@ export function createSealer(keys: readonly Key[], options: SealerOptions = {}):
     attempt: (row) => seal(attemptText(row)),
     signal: (row) => seal(signalText(row)),
     shared: (key, shared, until) => seal(sharedText(key, shared, until)),
+    witness: (text) => seal(text),
     conceal: (text) => `${current.id}:${encrypt(current, text)}`,
     reveal: (concealed) => {
       const colon = concealed.indexOf(':')

@@ -84,7 +84,9 @@ describe('rotation', () => {
     expect(new Set(keyLines(path).map((line) => line.split(' ')[1])).size).toBe(3)
     for (const line of keyLines(path)) expect(line).toMatch(/^k[123] [0-9a-f]{64}$/)
     expect(statSync(`${path}.key`).mode & 0o777).toBe(0o600)
-    expect(readdirSync(dirname(path)).sort()).toEqual(['runs.db', 'runs.db.key'])
+    expect(readdirSync(dirname(path)).sort()).toEqual([
+      ...['runs.db', 'runs.db.key', 'runs.db.witness'],
+    ])
     await using(path, async (store) => expect(await verified(store)).toEqual([true, true, true]))
 
     const whole = keyLines(path)
@@ -181,7 +183,9 @@ describe('a crash in the middle', () => {
       expect(await store.rotateKey()).toBe('k2')
     })
     expect(statSync(`${path}.key`).mode & 0o777).toBe(0o600)
-    expect(readdirSync(dirname(path)).sort()).toEqual(['runs.db', 'runs.db.key'])
+    expect(readdirSync(dirname(path)).sort()).toEqual([
+      ...['runs.db', 'runs.db.key', 'runs.db.witness'],
+    ])
   })
 })
 

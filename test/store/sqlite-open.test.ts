@@ -53,7 +53,9 @@ describe('the file', () => {
       expect(store.url).toBe(`sqlite:${path}`)
       expect(await store.getRun(ref())).toMatchObject({ state: 'pending' })
     })
-    expect(Object.keys(contents(dirname(path))).sort()).toEqual(['runs.db', 'runs.db.key'])
+    expect(Object.keys(contents(dirname(path))).sort()).toEqual([
+      ...['runs.db', 'runs.db.key', 'runs.db.witness'],
+    ])
   })
 
   for (const [name, text] of [
@@ -351,7 +353,7 @@ describe('the incarnation (I12)', () => {
     const path = await idle()
     const other = newPath()
     renameSync(path, other)
-    renameSync(`${path}.key`, `${other}.key`)
+    for (const end of ['.key', '.witness']) renameSync(path + end, other + end)
     await using(other, async (store) => {
       expect(await store.moved()).toBe(null)
       expect(await claim(store)).toMatchObject([{ fence: 2 }])

@@ -41,7 +41,7 @@ describe('several processes', () => {
         expect(end).toMatchObject({ code: 0, said: { wrote: 25 } })
       }
       const files = readdirSync(dirname(path)).sort()
-      expect(files).toEqual(['go', 'runs.db', 'runs.db.key'])
+      expect(files).toEqual(['go', 'runs.db', 'runs.db.key', 'runs.db.witness'])
       expect(readFileSync(`${path}.key`, 'utf8')).toMatch(/^k1 [0-9a-f]{64}\n$/)
       expect(statSync(`${path}.key`).mode & 0o777).toBe(0o600)
       await using(path, async (store) => {

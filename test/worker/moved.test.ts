@@ -147,9 +147,9 @@ test('I12 open() beside a key whose database is gone makes no empty store', asyn
   rmSync(path)
   const error = await site(path, []).opened.catch((thrown: unknown) => thrown)
   expect(error).toMatchObject({ code: 'STORE_FILE_MISSING' })
-  expect((error as Error).message).toMatch(/runs\.db\.key.*store adopt.*move the key away/s)
+  expect((error as Error).message).toMatch(/runs\.db\.key.*store adopt.*move them away/s)
   expect(readdirSync(dirname(path))).not.toContain('runs.db')
-  // As it says: without its key there is nothing to be lost.
-  renameSync(`${path}.key`, `${path}.key.old`)
+  // As it says: without them there is nothing to be lost.
+  for (const end of ['.key', '.witness']) renameSync(path + end, `${path}.old${end}`)
   await (await site(path, []).opened).close()
 })

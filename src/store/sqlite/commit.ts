@@ -18,7 +18,9 @@ import type {
   Parent,
 } from '../store.ts'
 import type { Connection } from './connection.ts'
+import { storeError } from './errors.ts'
 import { tellChildren, tellParent } from './family.ts'
+import { movedSince } from './incarnation.ts'
 import { deathsOf, type HeldRun, loadRows, selectHeld, selectRun } from './read.ts'
 import { applyRows, changeRun, insertRun, touchRun } from './write.ts'
 
@@ -39,8 +41,9 @@ export function start(c: Connection, made: NewRun): { created: boolean; run: Run
  */
 export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] {
   const refusals: unknown[] = []
-  const results = c.write(() =>
-    batch.map((one): CommitResult => {
+  const results = c.write(() => {
+    checkWhole(c)
+    return batch.map((one): CommitResult => {
       const held = selectHeld(c, one)
       const answer = judge(held, one)
       if (held === null || answer !== 'write') return answer as CommitResult
@@ -60,10 +63,16 @@ export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] 
       if (run === null) touchRun(c, one, one.commitId)
       else write(c, run, one.changes, one.commitId, parent)
       return 'done'
-    }),
-  )
+    })
+  })
   if (refusals.length > 0) throw refusals[0]
   return results
+}
+
+/** Receipts of a database that went back under its holder stand on calls that are missing (I12). */
+function checkWhole(c: Connection): void {
+  const says = c.behind ? movedSince(c) : null
+  if (says !== null) throw storeError('STORE_MOVED', c.path, { says })
 }
 
 /** The run's own row, and what its end means for its parent and its children. */

@@ -4,6 +4,10 @@ import type { Clock } from '../../clock.ts'
 import type { Sealer } from '../seal.ts'
 import { storeError, translate } from './errors.ts'
 import { exchangedSince, type Place } from './incarnation.ts'
+import type { Witness } from './witness.ts'
+
+const nextCount = `update meta set value = cast(value as integer) + 1
+  where name = 'commits' and cast(value as integer) >= ? returning value`
 
 /** Rows come as arrays, in the order of the select list. */
 export type Statement = Database.Statement<unknown[], unknown[]>
@@ -18,6 +22,10 @@ export class Connection {
   served = ''
   /** Null until it has written for the first time, which makes the log. */
   place: Place | null = null
+  /** Null while the store is being opened. */
+  witness: Witness | null = null
+  /** Whether the transaction under way found the database behind its witness. */
+  behind = false
   private readonly prepared = new Map<string, Statement>()
 
   constructor(db: Database.Database, path: string, clock: Clock, bootId: string, sealer: Sealer) {
@@ -44,10 +52,27 @@ export class Connection {
    * not notice that (I12).
    */
   write<T>(fn: () => T): T {
-    const value = this.within('begin immediate', fn)
+    let count: number | null = null
+    const value = this.within('begin immediate', () => {
+      count = this.count()
+      return fn()
+    })
+    if (count !== null) this.witness?.raise(count)
     const says = exchangedSince(this.path, this.place)
     if (says !== null) throw storeError('STORE_MOVED', this.path, { says })
     return value
+  }
+
+  /**
+   * The number of this transaction; null where acknowledged ones are missing: it must not count
+   * itself up to where nobody would notice.
+   */
+  count(): number | null {
+    if (this.witness === null) return null
+    const seen = this.witness.read()
+    const row = this.sql(nextCount).get(seen.kind === 'count' ? seen.count : 0)
+    this.behind = row === undefined
+    return row === undefined ? null : Number(row[0])
   }
 
   /** All reads of `fn` see the same moment. */

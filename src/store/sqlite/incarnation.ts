@@ -1,13 +1,17 @@
 // The store knows which file it is (I12). A copy or a restored backup may lack the last intents, so
 // no live run is worked on until a person has said that this is known.
-// Detected: the file at this path is another one than when the store was made or last adopted; and
-// the files that a connection has open, the database and its log, are not those at this path any
-// more. Not detected: a snapshot of the whole disk or virtual machine that is rolled back, and a
-// backup that is written over the file in place; both keep the inode.
+// Detected: the file at this path is another one than when the store was made or last adopted; the
+// files that a connection has open, the database and its log, are not those at this path any more;
+// and the database is behind its witness (witness.ts). Not detected: a folder, disk or virtual
+// machine that goes back whole.
 import { statSync } from 'node:fs'
+import { eventOf, type Run } from '../../model/records.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import { getMeta, setMeta } from './meta.ts'
+import * as tables from './tables.ts'
+import type { Seen } from './witness.ts'
+import { applyRows, putRun } from './write.ts'
 
 /**
  * Inode and time of birth. The second tells a copy that was given the inode of the file it
@@ -30,10 +34,10 @@ export function placeOf(path: string): Place {
   return { file: fileId(path), log: fileId(`${path}-wal`) }
 }
 
-/** As long as a file is open, no other one gets its inode. */
+/** As long as a file is open, no other one gets its inode. Plain numbers: half the time. */
 function fileId(path: string): string | null {
   try {
-    const { dev, ino } = statSync(path, { bigint: true })
+    const { dev, ino } = statSync(path)
     return `${dev}/${ino}`
   } catch {
     return null
@@ -58,20 +62,50 @@ export function exchangedSince(path: string, place: Place | null): string | null
   )
 }
 
+type Known = Pick<Connection, 'path' | 'sql' | 'place' | 'witness'>
+
 const recordedIncarnation = "select value from meta where name = 'incarnation'"
 
 /** Null, or a sentence for people. */
-export function movedSince(c: Pick<Connection, 'path' | 'sql' | 'place'>): string | null {
+export function movedSince(c: Known): string | null {
   const exchanged = exchangedSince(c.path, c.place)
   if (exchanged !== null) return exchanged
   const recorded = c.sql(recordedIncarnation).get()?.[0] as string | undefined
   const present = stateOf(c.path)
-  if (recorded !== undefined && present !== null && same(recorded, present)) return null
+  if (recorded !== undefined && present !== null && same(recorded, present)) return behind(c)
   return (
     `the file at ${c.path} is not the one that was made or last adopted there: it was copied, ` +
     'restored or exchanged, and calls made since may be missing from it. Make sure that nobody ' +
     'works on the other one, then run `counterfoil store adopt`'
   )
+}
+
+const recordedCount = "select value from meta where name = 'commits'"
+
+/** Null, or a sentence for people. */
+function behind(c: Known): string | null {
+  if (c.witness === null) return null
+  // In this order: the count may grow in between, and must not seem to be behind then.
+  const seen = c.witness.look()
+  const count = countOf(c)
+  if (seen.kind === 'count' && seen.count <= count) return null
+  return (
+    `${whyBehind(c.path, c.witness.file, seen, count)}: a backup may have been restored over the ` +
+    'database, and calls made since may be missing from it. Find out which, then run ' +
+    '`counterfoil store adopt`'
+  )
+}
+
+function whyBehind(path: string, file: string, seen: Seen, count: number): string {
+  if (seen.kind === 'none') return `the witness ${file} is missing`
+  if (seen.kind === 'bad') return `the witness ${file} cannot be believed (${seen.why})`
+  const missing = `${seen.count - count} writes that were acknowledged are missing`
+  return `${path} is behind its witness ${file}: ${missing}`
+}
+
+/** None: the last who wrote it knew of no witness. */
+export function countOf(c: Known): number {
+  return Number(c.sql(recordedCount).get()?.[0] ?? 0)
 }
 
 function stateOf(path: string): string | null {
@@ -95,10 +129,33 @@ export function adopt(c: Connection, by: string, reason: string): void {
   c.write(() => {
     const present = incarnationOf(c.path)
     const recorded = getMeta(c.db, 'incarnation') ?? ''
+    const now = c.clock.now()
     c.sql(
       `insert into adoptions (at, adopted_by, reason, old_incarnation, new_incarnation)
        values (?, ?, ?, ?, ?)`,
-    ).run(c.clock.now(), by, reason, recorded, present)
+    ).run(now, by, reason, recorded, present)
     setMeta(c.db, 'incarnation', present)
+    letGo(c, now)
+    // The count goes on from the higher one: no process that knows it may take it for a past.
+    const seen = c.witness?.look()
+    const count = Math.max(countOf(c), seen?.kind === 'count' ? seen.count : 0)
+    setMeta(c.db, 'commits', `${count + 1}`)
   })
+  c.write(() => c.witness?.make(countOf(c) - 1))
+}
+
+const held = `select ${tables.runs.columns} from runs where state = 'running'`
+
+/**
+ * A holder knows what is missing here, and what it writes next would stand on that: it has to read
+ * again what is on record.
+ */
+function letGo(c: Connection, now: number): void {
+  for (const run of c.sql(held).all().map(tables.runs.decode)) {
+    const { fence, workerId: from } = run
+    const next: Run = { ...run, state: 'pending', workerId: null, fence: fence + 1, updatedAt: now }
+    putRun(c, run, next)
+    const data = { from: 'running', to: 'pending', cause: 'the store was adopted', worker: from }
+    applyRows(c, { events: [eventOf(next, now, 'state', data)] })
+  }
 }

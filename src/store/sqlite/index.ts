@@ -69,6 +69,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     close: async () => {
       listeners.clear()
       c.db.close()
+      c.witness?.close()
     },
   }
 }

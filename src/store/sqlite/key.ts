@@ -64,7 +64,7 @@ function parseLine(path: string, text: string): Key {
 export function createKeyFile(path: string): Key[] {
   const file = keyPath(path)
   const draft = `${file}.${randomHex(6)}`
-  writeDraft(draft, [newKey('k1')], null)
+  writeDraft(draft, linesOf([newKey('k1')]), null)
   try {
     linkSync(draft, file)
   } catch (error) {
@@ -85,7 +85,7 @@ export function replaceKeyFile(path: string, keys: readonly Key[]): void {
   const draft = `${file}.next`
   rmSync(draft, { force: true })
   try {
-    writeDraft(draft, keys, statSync(file))
+    writeDraft(draft, linesOf(keys), statSync(file))
     renameSync(draft, file)
   } finally {
     rmSync(draft, { force: true })
@@ -97,15 +97,20 @@ export function newKey(id: string): Key {
   return { id, secret: Buffer.from(randomHex(32), 'hex') }
 }
 
-function writeDraft(
+function linesOf(keys: readonly Key[]): string {
+  return keys.map(({ id, secret }) => `${id} ${secret.toString('hex')}\n`).join('')
+}
+
+/** A file for this user, or the given one, alone: written whole and synced. */
+export function writeDraft(
   draft: string,
-  keys: readonly Key[],
+  text: string,
   owner: { uid: number; gid: number } | null,
 ): void {
   const fd = openSync(draft, 'wx', 0o600)
   try {
     if (owner !== null && owner.uid !== process.getuid?.()) fchownSync(fd, owner.uid, owner.gid)
-    for (const { id, secret } of keys) writeSync(fd, `${id} ${secret.toString('hex')}\n`)
+    writeSync(fd, text)
     fsyncSync(fd)
   } finally {
     closeSync(fd)
@@ -113,7 +118,7 @@ function writeDraft(
 }
 
 /** Without this a power cut may take the file's name, and with it the file. */
-function syncDirectory(directory: string): void {
+export function syncDirectory(directory: string): void {
   if (process.platform === 'win32') return
   const fd = openSync(directory, 'r')
   try {

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { type Clock, randomHex } from '../../clock.ts'
+import type { CounterfoilError } from '../../model/errors.ts'
 import { bootId } from '../boot.ts'
 import { createSealer, type Key } from '../seal.ts'
 import { Connection } from './connection.ts'
@@ -14,6 +15,7 @@ import { checkFileSystem, locate } from './location.ts'
 import { getMeta, keyChecks, setMeta } from './meta.ts'
 import { isFresh, knownMigrations, migrate } from './migrate.ts'
 import { findKeys, takeIn } from './rotate.ts'
+import { hasWitness, Witness, witnessPath } from './witness.ts'
 
 export interface SqliteOptions {
   path: string
@@ -38,7 +40,8 @@ export function openConnection(options: SqliteOptions): Connection {
   const path = locate(options.path)
   if (options.allowNetworkFs !== true) checkFileSystem(path)
   // A key file that cannot be right is refused before the database is made or touched.
-  if (options.key === undefined && readKeyFile(path) !== null) checkNotGone(path)
+  const keyed = options.key === undefined && readKeyFile(path) !== null
+  if ((keyed || hasWitness(path)) && !existsSync(path)) throw gone(path, 'gone')
   let db: Database.Database | undefined
   try {
     db = new Database(path, { timeout: busyMs })
@@ -49,20 +52,38 @@ export function openConnection(options: SqliteOptions): Connection {
   }
 }
 
-/** A new database comes before its key, so a key without one has lost it; look at the key first. */
-function checkNotGone(path: string): void {
-  if (existsSync(path)) return
-  const key = keyPath(path)
+/**
+ * A database is made before its key and its witness: if they are there and it is not, it was lost.
+ * They are looked at first.
+ */
+function gone(path: string, how: 'gone' | 'empty'): CounterfoilError {
+  const others = [keyPath(path), witnessPath(path)].filter((file) => existsSync(file))
+  const left = `${others.join(' and ')} ${others.length > 1 ? 'are' : 'is'}`
   const says =
-    `the database is gone, its key ${key} is still there; nothing was made. Put the file back ` +
-    '(from a backup: then `counterfoil store adopt`). To begin anew with an empty store, move ' +
-    'the key away first'
-  throw storeError('STORE_FILE_MISSING', path, { says })
+    `the database is ${how}, ${left} still there; nothing was made. Put the file back (from a ` +
+    'backup: then `counterfoil store adopt`). To begin anew with an empty store, move them ' +
+    'away first'
+  return storeError('STORE_FILE_MISSING', path, { says })
+}
+
+/** Made for a store that has none yet; one that is missing is for a person to explain. */
+function attachWitness(c: Connection): void {
+  const witness = new Witness(c.path, c.sealer, getMeta(c.db, 'store_id') ?? '')
+  c.write(() => {
+    const known = getMeta(c.db, 'commits') !== null
+    if (witness.look().kind !== 'none' || known) return
+    setMeta(c.db, 'commits', '0')
+    witness.make(0)
+  })
+  c.witness = witness
 }
 
 function prepare(db: Database.Database, path: string, options: SqliteOptions): Connection {
   const known = knownMigrations()
+  // In this order: another process may be making the store, and makes the witness last.
+  const witnessed = hasWitness(path)
   const fresh = patiently(() => isFresh(db, path, known))
+  if (fresh && witnessed) throw gone(path, 'empty')
   const keys = keysOf(path, options, fresh ? new Map() : keyChecks(db))
   if (fresh) db.pragma(`page_size = ${pageBytes}`)
   patiently(() => assertDurable((text) => db.pragma(text, { simple: true }), path))
@@ -77,6 +98,7 @@ function prepare(db: Database.Database, path: string, options: SqliteOptions): C
     noteOtherBoots(connection)
   })
   connection.place = placeOf(path)
+  attachWitness(connection)
   return connection
 }
 

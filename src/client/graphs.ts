@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts'
 import { canonical } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import { differences, type GraphContent } from '../model/fingerprint.ts'
+import { differences, type KnownContent } from '../model/fingerprint.ts'
 import type { Graph } from '../model/graph.ts'
 import type { Store } from '../store/store.ts'
 
@@ -18,12 +18,14 @@ export async function registerGraphs(
     const contentJson = canonical(content)
     const row = { namespace, name, version, fingerprint, contentJson, registeredAt: clock.now() }
     const known = await store.registerGraph(row)
-    if (known.fingerprint !== fingerprint) throw changed(graph, known.contentJson)
+    if (known.fingerprint === fingerprint) continue
+    // It may have been written in an earlier form: then what that could tell is compared.
+    const what = differences(JSON.parse(known.contentJson) as KnownContent, content)
+    if (what.length > 0) throw changed(graph, what)
   }
 }
 
-function changed(graph: Graph, knownJson: string): CounterfoilError {
-  const what = differences(JSON.parse(knownJson) as GraphContent, graph.content)
+function changed(graph: Graph, what: readonly string[]): CounterfoilError {
   return new CounterfoilError(
     'GRAPH_CHANGED',
     `graph ${graph.id} is known to this store with other content: ${what.join('; ')}. Runs stay ` +

@@ -48,6 +48,7 @@ async function outcomeOf(visit: Visit, graph: Graph, state: unknown): Promise<No
   }
   if (end.kind === 'go') {
     if (!graph.nodes.has(end.node)) throw invalid(graph, `node ${name} goes to unknown ${end.node}`)
+    if (graph.edges && !graph.edges.get(name)?.has(end.node)) throw noEdge(graph, name, end.node)
     return { kind: 'go', node: end.node, state: await patched(graph, state, end.patch) }
   }
   const what = { code: 'OUTPUT_INVALID', subject: `output of ${graph.id}` } as const
@@ -108,6 +109,12 @@ function noKey(graph: Graph, key: string, cause?: Error): CounterfoilError {
   const why = cause ? ` (${cause.message})` : ''
   const message = `state of ${graph.id} has no key ${JSON.stringify(key)}${why}`
   return new CounterfoilError('STATE_INVALID', message)
+}
+
+function noEdge(graph: Graph, from: string, to: string): CounterfoilError {
+  const declared = [...(graph.edges?.get(from) ?? [])].join(', ') || 'nowhere'
+  const says = `node ${from} went to node ${to}, and its edges allow: ${declared}`
+  return invalid(graph, `${says}; add ${to} to edges.${from} in a new version of the graph`)
 }
 
 function invalid(graph: Graph, why: string): CounterfoilError {

@@ -1,19 +1,24 @@
 // What a version of a graph stands for, as plain data, and the hash of it (F3). Content is what
-// decides how a recorded run reads: nodes, tools, classes, schemas. What may be tuned without a new
-// version is not: timeouts, retries, tags, limits, checkpoint modes, the bodies of functions.
+// decides how a recorded run reads: nodes, declared edges, tools, classes, schemas. What may be
+// tuned without a new version is not: timeouts, retries, tags, limits, checkpoint modes and dials,
+// the bodies of functions.
 //
 // Invariants: two constructions of the same graph give the same content, in any process; names that
 // a library makes up, defaults (they may be computed) and the order of sets do not enter.
 import { canonical, plainCopy, sha256 } from './canonical.ts'
-import type { Dial } from './dial.ts'
 import type { Graph } from './graph.ts'
 import { jsonSchemaOf, type Schema } from './schema.ts'
+import { structureOf } from './structure.ts'
 import type { ReplayClass, Tool } from './tool.ts'
 
 export interface GraphContent {
+  /** How contents are written: a store may know one of an earlier form. */
+  readonly form: 2
   readonly kind: 'graph' | 'workflow'
   readonly start: string
-  readonly nodes: Readonly<Record<string, { readonly checkpoint: Dial }>>
+  readonly nodes: readonly string[]
+  /** Where each node may go; null if the graph does not say. */
+  readonly edges: Readonly<Record<string, readonly string[]>> | null
   readonly tools: Readonly<Record<string, ToolContent>>
   readonly input: SchemaContent
   readonly output: SchemaContent | null
@@ -38,16 +43,21 @@ export type SideContent =
   | { readonly schema: unknown }
   /** Some parts have no JSON Schema, and changes of them are not seen. */
   | { readonly schema: unknown; readonly partial: true }
+  /** No JSON Schema, but the schema's own object tells of itself. */
+  | { readonly structure: unknown; readonly vendor: string; readonly partial?: true }
   /** The library does not say what the schema looks like. */
   | { readonly vendor: string; readonly opaque: true }
 
-type Parts = Pick<Graph, 'kind' | 'start' | 'dials' | 'tools' | 'input' | 'output'>
+type Parts = Pick<Graph, 'kind' | 'start' | 'nodes' | 'edges' | 'tools' | 'input' | 'output'>
 
 export function contentOf(graph: Parts): GraphContent {
+  const { edges } = graph
   return plainCopy<GraphContent>({
+    form: 2,
     kind: graph.kind,
     start: graph.start,
-    nodes: Object.fromEntries([...graph.dials].map(([name, dial]) => [name, { checkpoint: dial }])),
+    nodes: [...graph.nodes.keys()].sort(),
+    edges: edges && Object.fromEntries([...edges].map(([from, to]) => [from, [...to].sort()])),
     tools: Object.fromEntries([...graph.tools].map(([name, tool]) => [name, toolContent(tool)])),
     input: schemaContent(graph.input),
     output: graph.output && schemaContent(graph.output),
@@ -78,8 +88,8 @@ function schemaContent(schema: Schema): SchemaContent {
 function sideContent(schema: Schema, side: 'input' | 'output'): SideContent {
   const opaque = { vendor: schema['~standard'].vendor, opaque: true } as const
   const shown = jsonSchemaOf(schema, side)
-  if (shown === null) return opaque
   try {
+    if (shown === null) return ownStructure(schema) ?? opaque
     const normal = plainCopy(normalSchema(shown.json))
     return shown.partial ? { schema: normal, partial: true } : { schema: normal }
   } catch {
@@ -87,20 +97,73 @@ function sideContent(schema: Schema, side: 'input' | 'output'): SideContent {
   }
 }
 
-/** What changed from one content to another, in sentences for people. */
-export function differences(was: GraphContent, is: GraphContent): string[] {
+function ownStructure(schema: Schema): SideContent | null {
+  const { vendor } = schema['~standard']
+  const read = structureOf(schema)
+  if (read === null) return null
+  const structure = plainCopy(read.parts)
+  return { vendor, structure, ...(read.partial && { partial: true as const }) }
+}
+
+/** What the first form of contents said of a graph: no edges, and no structure of a schema. */
+interface FirstForm extends Omit<GraphContent, 'form' | 'nodes' | 'edges'> {
+  readonly form?: undefined
+  readonly nodes: Readonly<Record<string, unknown>>
+}
+
+/** What a store may know of a graph. */
+export type KnownContent = GraphContent | FirstForm
+
+/**
+ * What changed from what a store knows to what a graph is now, in sentences for people; nothing, if
+ * it is the same. Of what an earlier form did not record nothing is known, and nothing is said.
+ */
+export function differences(known: KnownContent, is: GraphContent): string[] {
+  return known.form === undefined
+    ? compared(secondForm(known), withoutStructure(is))
+    : compared(known, is)
+}
+
+function secondForm({ nodes, ...rest }: FirstForm): GraphContent {
+  return { ...rest, form: 2, nodes: Object.keys(nodes).sort(), edges: null }
+}
+
+/** As the first form would have put it. */
+function withoutStructure(content: GraphContent): GraphContent {
+  const side = (of: SideContent): SideContent =>
+    'structure' in of ? { vendor: of.vendor, opaque: true } : of
+  const schema = (of: SchemaContent) => ({ takes: side(of.takes), gives: side(of.gives) })
+  const both = <T extends Pick<ToolContent, 'input' | 'output'>>(of: T): T => {
+    return { ...of, input: schema(of.input), output: of.output && schema(of.output) }
+  }
+  const tools = Object.entries(content.tools).map(([name, tool]) => [name, both(tool)])
+  return { ...both(content), edges: null, tools: Object.fromEntries(tools) }
+}
+
+function compared(was: GraphContent, is: GraphContent): string[] {
+  const named = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, name]))
   const found = [
     ...changed('kind', was.kind, is.kind),
     ...changed('start', was.start, is.start),
-    ...members('node', was.nodes, is.nodes, (a, b) =>
-      changed('checkpoint', a.checkpoint, b.checkpoint),
-    ),
+    ...members('node', named(was.nodes), named(is.nodes), () => []),
+    ...edgeChanges(was.edges, is.edges),
     ...members('tool', was.tools, is.tools, toolDifferences),
     ...schemaChange(is.kind === 'graph' ? 'state schema' : 'input schema', was.input, is.input),
     ...schemaChange('output schema', was.output, is.output),
   ]
   if (found.length > 0 || canonical(was) === canonical(is)) return found
   return ['the content was recorded in another form, by another version of Counterfoil']
+}
+
+function edgeChanges(was: GraphContent['edges'], is: GraphContent['edges']): string[] {
+  if (was === null || is === null) {
+    return was === is ? [] : [`edges are ${was === null ? 'declared now' : 'no longer declared'}`]
+  }
+  const listed = (edges: NonNullable<GraphContent['edges']>) =>
+    Object.fromEntries(
+      Object.entries(edges).flatMap(([from, to]) => to.map((one) => [`${from} → ${one}`, one])),
+    )
+  return members('edge', listed(was), listed(is), () => [])
 }
 
 function toolDifferences(was: ToolContent, is: ToolContent): string[] {
@@ -144,7 +207,7 @@ function schemaChange(what: string, was: SchemaContent | null, is: SchemaContent
   const opaque = sides.find((side) => 'opaque' in side)
   if (opaque) return [`${what} changed: ${opaque.vendor} does not show what it looks like`]
   const places = (['takes', 'gives'] as const).flatMap((side) => placesOf(was[side], is[side], ''))
-  const all = [...new Set(places.map((place) => place.replace(/^schema\./, '')))]
+  const all = [...new Set(places.map((place) => place.replace(/^(schema|structure)\./, '')))]
   const some = all.slice(0, placesMax).join(', ')
   return [`${what} changed at ${some}${all.length > placesMax ? ', …' : ''}`]
 }

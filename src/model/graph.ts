@@ -37,6 +37,8 @@ export interface Graph<In = unknown, Out = unknown> {
   readonly output: Schema | null
   readonly start: string
   readonly nodes: ReadonlyMap<string, NodeFunction>
+  /** Where each node may go; null if the graph does not say, and any node may follow any. */
+  readonly edges: ReadonlyMap<string, ReadonlySet<string>> | null
   /** For every node. */
   readonly dials: ReadonlyMap<string, Dial>
   readonly checkpoints: CheckpointMode
@@ -79,6 +81,7 @@ export function workflow<const S extends Schema, Out, T extends Tool = never>(
     output: spec.output === undefined ? null : checkSchema(id, 'output', spec.output),
     start: 'run',
     nodes: new Map([['run', node]]),
+    edges: null,
     dials: new Map([['run', 'always']]),
     checkpoints: 'hybrid',
     document: null,
@@ -126,6 +129,11 @@ export interface GraphSpec<
   tools?: readonly T[]
   start: NoInfer<N>
   nodes: Record<N, GraphNode<S, O, NoInfer<T>, NoInfer<N>>>
+  /**
+   * Where each node may go. Optional; when given, `ctx.go` along any other edge fails the run, and
+   * a change of edges is a new version. A node that is not named goes nowhere: it ends the run.
+   */
+  edges?: { readonly [K in NoInfer<N>]?: readonly NoInfer<N>[] }
   /** How states are written: hybrid, unless told. */
   checkpoints?: CheckpointMode
   /** What of the state belongs in the run's document (D7). */
@@ -163,6 +171,7 @@ export function graph<
     output: spec.output === undefined ? null : checkSchema(id, 'output', spec.output),
     start: spec.start,
     nodes,
+    edges: edgeMap(id, nodes, spec.edges),
     dials,
     checkpoints,
     document: checkHook(id, 'document', spec.document) as Graph['document'],
@@ -227,6 +236,28 @@ function nodeMaps(id: string, given: unknown): Pick<Parts, 'nodes' | 'dials'> {
   }
   if (nodes.size === 0) throw invalid(id, 'has no nodes: `nodes` needs one at least')
   return { nodes, dials }
+}
+
+function edgeMap(id: string, nodes: Parts['nodes'], given: unknown): Parts['edges'] {
+  if (given === undefined) return null
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalid(id, '`edges` must be an object of lists: { plan: ["send"], send: [] }')
+  }
+  const isNode = (name: unknown): name is string => nodes.has(name as string)
+  const edges = Object.entries(given as Record<string, unknown>).map(([from, to]) => {
+    if (!isNode(from))
+      throw invalid(id, `has edges from ${shown(from)}, which is not one of its nodes`)
+    if (!Array.isArray(to)) throw invalid(id, `\`edges.${from}\` must be a list of nodes`)
+    const odd = to.find((name) => !isNode(name))
+    if (odd !== undefined) {
+      throw invalid(
+        id,
+        `has an edge from "${from}" to ${shown(odd)}, which is not one of its nodes`,
+      )
+    }
+    return [from, new Set<string>(to)] as const
+  })
+  return new Map(edges)
 }
 
 function toolMap(id: string, tools: readonly Tool[]): Map<string, Tool> {

@@ -58,11 +58,7 @@ const node = async (_: unknown, ctx: { done(): never }) => ctx.done()
 const changes: [string, object, RegExp][] = [
   ['a node more', { nodes: { a: node, b: node } }, /node b is new/],
   ['another start', { nodes: { a: node, b: node }, start: 'b' }, /start was a, is b/],
-  [
-    'a dial',
-    { nodes: { a: { run: node, checkpoint: 'every:2' } } },
-    /checkpoint was always, is every:2/,
-  ],
+  ['edges', { edges: { a: ['a'] } }, /edges are declared now/],
   ['a tool less', { tools: [] }, /tool look is gone/],
   [
     'a class',
@@ -98,6 +94,7 @@ describe('F3 a known version with other content', () => {
     await opens(store, [made()])
     const tuned = look({ timeoutMs: 5, retry: { attemptMax: 9 }, tags: ['slow'], run: () => 2 })
     await opens(store, [made({ tools: [tuned], checkpoints: 'full' })])
+    await opens(store, [made({ nodes: { a: { run: node, checkpoint: 'every:2' } } })])
   })
 
   test('F3 a new version stands beside the old one; another namespace has its own', async () => {

@@ -1,7 +1,7 @@
 // Graphs in the laboratory: nodes, visits, loops, and what a crash at any moment leaves.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Graph, graph } from '../../src/model/graph.ts'
+import { doneWith, type Graph, graph } from '../../src/model/graph.ts'
 import { fake, Lab } from '../lab.ts'
 
 describe('D10 nodes, visits and checkpoints', () => {
@@ -42,4 +42,39 @@ describe('D10 nodes, visits and checkpoints', () => {
       expect(mail.sent.length).toBe(3)
     }
   })
+})
+
+test('F3 a node that goes along an undeclared edge fails, and both are named', async () => {
+  const lab = new Lab()
+  const made = graph({
+    id: 'edges@1.0.0',
+    state: z.object({ to: z.string() }),
+    start: 'plan',
+    nodes: {
+      plan: ({ to }, ctx) => ctx.go(to as 'send'),
+      send: (_, ctx) => ctx.done('sent'),
+      stop: (_, ctx) => ctx.done('stopped'),
+    },
+    edges: { plan: ['send'] },
+  })
+  expect(await lab.process(made, { to: 'stop' })).toBe('ended')
+  expect(await lab.state()).toBe('failed')
+  const { errorJson } = (await lab.store.getRun({ namespace: 'default', runId: 'lab' })) ?? {}
+  expect(JSON.parse(errorJson ?? '{}')).toMatchObject({
+    code: 'GRAPH_INVALID',
+    message: expect.stringContaining('node plan went to node stop, and its edges allow: send'),
+  })
+  const other = new Lab()
+  expect(await other.process(made, { to: 'send' })).toBe('ended')
+  expect(await other.output()).toBe('sent')
+})
+
+test('F3 edges name nodes of the graph, for the type checker too', () => {
+  const a = () => doneWith(1)
+  const spec = { id: 'e@1.0.0', state: z.object({}), start: 'a', nodes: { a, b: a } } as const
+  expect(graph({ ...spec, edges: { a: ['b'], b: [] } }).edges?.get('a')).toEqual(new Set(['b']))
+  // @ts-expect-error: c is not a node of it
+  expect(() => graph({ ...spec, edges: { a: ['c'] } })).toThrow(
+    /"c", which is not one of its nodes/,
+  )
 })

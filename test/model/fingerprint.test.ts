@@ -8,6 +8,7 @@ import {
   differences,
   fingerprintOf,
   type GraphContent,
+  type KnownContent,
 } from '../../src/model/fingerprint.ts'
 import { doneWith, type Graph, graph, workflow } from '../../src/model/graph.ts'
 import { tool } from '../../src/model/tool.ts'
@@ -68,7 +69,7 @@ describe('F3 the same graph has the same fingerprint', () => {
 
   test('F3 in another process: it is the one that was written down here', () => {
     expect(outreach().fingerprint).toBe(
-      '31b9b9756911d5cd8e3206d3dca5b43b7321abc2224e9951ee62bb4a97f4b83b',
+      'd15c17f7e6e9226115da1be7dd22d95bd7461e518ca94c6451153f07d3f35101',
     )
   })
 
@@ -125,6 +126,7 @@ describe('F3 what may be tuned without a new version', () => {
   test.each([
     ['the id', { id: 'outreach@1.0.1' }],
     ['the checkpoint mode', { checkpoints: 'full' }],
+    ['a dial', { nodes: { plan: end, send: end, approve: { run: end, checkpoint: 'every:3' } } }],
     ['the hooks', { document: () => ({}), assembleContext: () => 1 }],
   ])('F3 %s', (_, change) => {
     expect(outreach(change).fingerprint).toBe(outreach().fingerprint)
@@ -168,11 +170,7 @@ describe('F3 every change of content is found and named', () => {
       { nodes: { ...plan, agree: approve } },
       ['node agree is new', 'node approve is gone'],
     ],
-    [
-      'a dial',
-      { nodes: { ...plan, approve: { run: end, checkpoint: 'every:3' } } },
-      ['node approve: checkpoint was before_effects, is every:3'],
-    ],
+    ['edges', { edges: { plan: ['send'] } }, ['edges are declared now']],
     ['a tool less', { tools: [mail()] }, ['tool charge is gone']],
     [
       'a tool more',
@@ -278,7 +276,7 @@ describe('F3 every change of content is found and named', () => {
   })
 
   test('F3 content that another version recorded in another form is not called the same', () => {
-    const was = { ...outreach().content, edges: [] } as GraphContent
+    const was = { ...outreach().content, form: 3 } as unknown as GraphContent
     expect(differences(was, outreach().content)).toEqual([
       'the content was recorded in another form, by another version of Counterfoil',
     ])
@@ -306,16 +304,46 @@ describe('F3 schemas, as their libraries show them', () => {
     expect(other.fingerprint).not.toBe(one.fingerprint)
   })
 
-  test('F3 valibot does not show its schemas: that is said, and nothing is made up', () => {
-    const made = withState(v.object({ a: v.string() }))
-    expect(made.content.input).toEqual({
-      takes: { vendor: 'valibot', opaque: true },
-      gives: { vendor: 'valibot', opaque: true },
+  test('F3 a schema of valibot tells of itself: types, entries, pipes, alternatives', () => {
+    const of = (schema: unknown) => withState(schema)
+    const one = of(v.object({ a: v.string() }))
+    expect(one.content.input.takes).toEqual({
+      vendor: 'valibot',
+      structure: {
+        ...{ kind: 'schema', type: 'object' },
+        entries: { a: { kind: 'schema', type: 'string' } },
+      },
     })
-    expect(made.fingerprint).toBe(withState(v.object({ a: v.number() })).fingerprint)
-    expect(differences(made.content, withState(z.object({ a: z.string() })).content)).toEqual([
-      'state schema changed: valibot does not show what it looks like',
+    expect(one.fingerprint).toBe(of(v.object({ a: v.string() })).fingerprint)
+    expect(differences(one.content, of(v.object({ a: v.number() })).content)).toEqual([
+      'state schema changed at entries.a.type',
     ])
+    const others = [
+      v.object({ a: v.optional(v.string()) }),
+      v.object({ a: v.pipe(v.string(), v.minLength(2)) }),
+      v.object({ a: v.pipe(v.string(), v.minLength(3)) }),
+      v.object({ a: v.pipe(v.string(), v.regex(/a/)) }),
+      v.object({ a: v.pipe(v.string(), v.regex(/b/)) }),
+      v.object({ a: v.picklist(['x', 'y']) }),
+      v.object({ a: v.union([v.string(), v.null()]) }),
+      v.object({ a: v.pipe(v.string(), v.email()) }),
+      v.object({ a: v.pipe(v.bigint(), v.minValue(3n)) }),
+      v.strictObject({ a: v.string() }),
+      v.record(v.string(), v.string()),
+    ]
+    const prints = [one, ...others.map(of)].map(({ fingerprint }) => fingerprint)
+    expect(new Set(prints).size).toBe(others.length + 1)
+  })
+
+  test('F3 functions of a valibot schema are opaque: that is said, the rest is still seen', () => {
+    const checked = (check: (a: string) => boolean, min = 1) =>
+      withState(v.object({ a: v.pipe(v.string(), v.minLength(min), v.check(check)) }))
+    const one = checked(() => true)
+    expect(one.content.input.takes).toMatchObject({ vendor: 'valibot', partial: true })
+    expect(checked(() => false).fingerprint).toBe(one.fingerprint)
+    expect(checked(() => true, 2).fingerprint).not.toBe(one.fingerprint)
+    const lazy: v.GenericSchema = v.lazy(() => v.object({ next: v.nullable(lazy) }))
+    expect(withState(lazy).content.input.takes).toMatchObject({ partial: true })
   })
 
   test('F3 what JSON Schema cannot say is left open, and the rest is still seen', () => {
@@ -418,6 +446,53 @@ describe('F3 definitions that a library numbers as it meets them', () => {
       expect(named(id, z.string()).fingerprint).toBe(one.fingerprint)
       expect(named(id, z.number()).fingerprint).not.toBe(one.fingerprint)
     }
+  })
+})
+
+describe('F3 declared edges', () => {
+  const edges = { plan: ['send', 'approve'], approve: ['send'] }
+
+  test('F3 are content, in any order; a node without edges may be left out', () => {
+    const one = outreach({ edges })
+    const same = outreach({ edges: { approve: ['send'], plan: ['approve', 'send'] } })
+    expect(same.fingerprint).toBe(one.fingerprint)
+    const other = outreach({ edges: { ...edges, send: ['plan'] } })
+    expect(differences(one.content, other.content)).toEqual(['edge send → plan is new'])
+    expect(differences(one.content, outreach().content)).toEqual(['edges are no longer declared'])
+  })
+
+  test.each([
+    [{ plan: ['nowhere'] }, /an edge from "plan" to "nowhere", which is not one of its nodes/],
+    [{ plan: 'send' }, /`edges.plan` must be a list of nodes/],
+    [{ other: [] }, /edges from "other", which is not one of its nodes/],
+    [['plan'], /`edges` must be an object of lists/],
+  ])('F3 %j are refused', (bad, message) => {
+    expect(() => outreach({ edges: bad })).toThrow(message)
+  })
+})
+
+describe('F3 a store that knows a graph by the first form of contents', () => {
+  /** As it was written: dials in it, no edges, nothing of valibot's schemas. */
+  const firstForm = ({ content }: Graph, checkpoint = 'always') => {
+    const { form: _, edges: __, ...rest } = content
+    const opaque = { vendor: 'valibot', opaque: true }
+    const input = 'structure' in content.input.takes ? { takes: opaque, gives: opaque } : rest.input
+    const nodes = Object.fromEntries(content.nodes.map((name) => [name, { checkpoint }]))
+    return { ...rest, input, nodes } as KnownContent
+  }
+
+  test('F3 takes the same graph for the same, with other dials, edges and valibot too', () => {
+    expect(differences(firstForm(outreach()), outreach().content)).toEqual([])
+    expect(differences(firstForm(outreach(), 'every:3'), outreach().content)).toEqual([])
+    const edges = outreach({ edges: { plan: ['send'] } })
+    expect(differences(firstForm(outreach()), edges.content)).toEqual([])
+    const made = withState(v.object({ a: v.string() }))
+    expect(differences(firstForm(made), made.content)).toEqual([])
+  })
+
+  test('F3 still refuses what that form could tell', () => {
+    const changed = outreach({ tools: [mail()] }).content
+    expect(differences(firstForm(outreach()), changed)).toEqual(['tool charge is gone'])
   })
 })
 

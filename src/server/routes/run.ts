@@ -181,7 +181,7 @@ const document = route({
 
 const graph = route({
   ...{ ...of, path: '/v1/runs/:run/graph' },
-  summary: 'Its nodes, and the edges that it has gone: edges are code, and seen only when gone.',
+  summary: 'Its nodes, its declared edges, and how often it has gone each edge.',
   answer: z.object({
     start: z.string(),
     nodes: z.array(z.string()),
@@ -193,6 +193,9 @@ const graph = route({
     const carried = call.client.graphs.get(`${run.graph}@${run.version}`)
     const path = await pathOf(call, run)
     const edges = new Map<string, { from: string; to: string; count: number }>()
+    for (const [from, all] of carried?.edges ?? []) {
+      for (const to of all) edges.set(JSON.stringify([from, to]), { from, to, count: 0 })
+    }
     path.slice(1).forEach(({ node: to }, i) => {
       const from = path[i]?.node ?? to
       const key = JSON.stringify([from, to])

@@ -8,17 +8,15 @@ import { key } from './driver.ts'
 import { Fleet, type Reckoning } from './fleet.ts'
 import { PostgresProxy } from './proxy.ts'
 
-/** How long a transaction may be idle, and what a slow machine adds. */
-const heldMsMax = 10_000 + 8_000
-/** The limit of a statement. */
-const toldMsMax = 15_000 + 8_000
+/** How long a transaction may be idle, and what a slow machine adds. Without a limit: for ever. */
+const heldMsMax = 10_000 + 50_000
+/** The limit of a statement, and what a slow machine adds; less than two of them. */
+const toldMsMax = 15_000 + 12_000
 const leaseMs = 2_000
-const takeoverMsMax = leaseMs + 8_000
-/**
- * How much longer others' runs may take than before; this machine has other work. Less than the
- * lock is held, which is 5 s and more: one that waited for it would take all of that.
- */
-const slowerMsMax = 4_500
+/** The next worker may only be starting. */
+const takeoverMsMax = leaseMs + 40_000
+/** As long as the lock is held, at least: a machine that needs this for a run cannot tell. */
+const lockMsMin = 5_000
 
 const storeOf = (server: PostgresServer) => `${server.url}?schema=t_${randomHex(6)}`
 
@@ -64,7 +62,7 @@ export async function holeInside(server: PostgresServer): Promise<Reckoning> {
     })
   while (proxy.done.length === 0) await pause(5)
   const locked = await lockHolders(server, store)
-  const others: number[] = []
+  const others: { tookMs: number; isHeld: boolean }[] = []
   let heldMs = 0
   const held = (async () => {
     while ((await fleet.store.getRun({ namespace: 'default', runId }))?.state !== 'completed') {
@@ -72,15 +70,18 @@ export async function holeInside(server: PostgresServer): Promise<Reckoning> {
     }
     heldMs = Date.now() - from
   })()
-  while (heldMs === 0 && Date.now() - from < 2 * heldMsMax) others.push(await timeOf(fleet))
+  while (heldMs === 0 && Date.now() - from < 2 * heldMsMax) {
+    const tookMs = await timeOf(fleet)
+    others.push({ tookMs, isHeld: heldMs === 0 })
+  }
   await held
   const said = await refused
   await fleet.settle()
   await fleet.dismiss()
-  const slowest = Math.max(...others)
+  const free = others.filter(({ isHeld }) => isHeld)
   const evidence =
     `${locked} sessions idle in a transaction; the locked run ended after ${heldMs} ms, ` +
-    `others took ${slowest} ms at most (${Math.max(...usual)} ms before); ` +
+    `${free.length} others before it (${Math.max(...usual)} ms each, usually); ` +
     `its sender was told ${said} after ${toldMs} ms`
   const reckoning = await fleet.reckon('hole inside', proxy.done.length, evidence)
   if (locked === 0) reckoning.wrong.push('no transaction was left open')
@@ -88,7 +89,9 @@ export async function holeInside(server: PostgresServer): Promise<Reckoning> {
   // One limit of a statement, not that of a rollback after it.
   if (toldMs > toldMsMax) reckoning.wrong.push(`it was told after ${toldMs} ms`)
   if (heldMs > heldMsMax) reckoning.wrong.push(`held up for ${heldMs} ms`)
-  if (slowest > Math.max(...usual) + slowerMsMax) reckoning.wrong.push(`others took ${slowest} ms`)
+  if (free.length === 0 && Math.max(...usual) < lockMsMin) {
+    reckoning.wrong.push(`others waited: ${others.map(({ tookMs }) => tookMs).join(', ')} ms`)
+  }
   if (reckoning.doubts > 0) reckoning.wrong.push(`${reckoning.doubts} needless doubts`)
   await cut.close()
   await fleet.close()

@@ -89,12 +89,15 @@ test('K1 the program of docs/guides/langgraph.md prints what is shown', () =>
 test('O3 D11 the drill of docs/recovery.md prints what is shown', () => expectRuns('recovery.mjs'))
 
 test('K2 the program of docs/guides/ai-sdk.md prints what is shown', () => expectRuns('ai-sdk.mjs'))
+test('K2 the chat of docs/guides/ai-sdk.md prints what is shown', () =>
+  expectRuns('ai-sdk-chat.mjs'))
 test('K2 the workflow of docs/guides/ai-sdk.md prints what is shown', () =>
   expectRuns('ai-sdk-workflow.mjs'))
 test('J2 the program of docs/guides/chaos.md prints what is shown', () => expectRuns('chaos.mjs'))
 
 test('O3 every whole program in the documents is run here', () => {
   const run = [
+    'ai-sdk-chat',
     'ai-sdk-workflow',
     'ai-sdk',
     'approvals',

@@ -106,7 +106,10 @@ const handler = chatRoute({
     }),
 })
 
-/** As a page that was opened anew: of the chat it has the message of the user. */
+/**
+ * As a page that was opened anew: of the chat it has the message of the user.
+ * @extends {sdk.AbstractChat<any>}
+ */
 class Browser extends sdk.AbstractChat {
   constructor(/** @type {string} */ id) {
     /** @type {any} */

@@ -1,6 +1,9 @@
 // The chat route: what it refuses, what it does with several requests of one turn at once, and that
 // it gives its hold back on every path.
-import { describe, expect, test } from 'vitest'
+import type { AddressInfo } from 'node:net'
+import { serve } from '@hono/node-server'
+import { Hono } from 'hono'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { chatRoute, guardAgent } from '../../../src/adapters/ai-sdk/index.ts'
 import type { Counterfoil } from '../../../src/index.ts'
 import {
@@ -131,6 +134,43 @@ describe.each(majors)('$name', (major) => {
     // The next request waits for the hold, and reads back what the first has done.
     const words = wordsOf(await (await handler(asks(body))).text())
     expect([words, sent.length, asked()]).toEqual(['Done, 1.', 1, 2])
+    await expectGivenBack(cf)
+  })
+
+  test('over HTTP, in Hono: a socket that is cut gives the hold back', async () => {
+    const cf = await opens()
+    let begun = () => {}
+    const began = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    const { route, sent, asked } = shop(major, {
+      answer: (reply, n) => {
+        if (reply === 1 && n === 1) {
+          begun()
+          throw new Error('the provider is down')
+        }
+        return once(reply, n)
+      },
+    })
+    const handler = route(cf)
+    const app = new Hono().post('/api/chat', (c) => handler(c.req.raw))
+    const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
+    onTestFinished(() => void server.close())
+    await new Promise((resolve) => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    const ask = (signal?: AbortSignal) =>
+      fetch(`http://127.0.0.1:${port}/api/chat`, {
+        ...{ method: 'POST', body: JSON.stringify(body), ...(signal ? { signal } : {}) },
+      })
+    const cut = new AbortController()
+    await ask(cut.signal)
+    await began
+    cut.abort()
+    const response = await ask()
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    expect(response.headers.get('x-vercel-ai-ui-message-stream')).toBe('v1')
+    expect(wordsOf(await response.text())).toBe('Done, 2.')
+    expect([sent.length, asked()]).toEqual([1, 3])
     await expectGivenBack(cf)
   })
 

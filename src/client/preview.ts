@@ -1,8 +1,11 @@
 // "If the worker died now" (C7): what a resume would do with every recorded call of the run's
 // present visit, by the same verdict that the engine asks.
+
 import type { Clock } from '../clock.ts'
 import { numberOfAttempt, ofCall } from '../model/attempt-id.ts'
 import type { Graph } from '../model/graph.ts'
+import { type KeyRules, keyUseOf, keyWindow, type Moment } from '../model/key-window.ts'
+import * as limits from '../model/limits.ts'
 import {
   type CallRecord,
   type Decision,
@@ -16,14 +19,23 @@ import {
 import { isEnded } from '../model/run-state.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { stricter, type Tool } from '../model/tool.ts'
+import { unknownAttempts } from '../model/unknown-attempts.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
+import {
+  answeredWaits,
+  SignalPool,
+  signalTool,
+  sleepTool,
+  spawnTool,
+  trustedSignals,
+} from '../model/waits.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { LoadAt, Loaded, Sealed, Store } from '../store/store.ts'
 
 /**
  * `replay`: its recorded result or failure is given again. `rerun`: it is sent (again). `probe`:
  * its upstream is asked first, and a person if that does not know. `park`: a person is asked.
- * `wait`: a person is being asked already, or will be asked the same again.
+ * `wait`: for a person who is asked already, a time, a signal, a child or a callback: as before.
  */
 export type PreviewAction = 'replay' | 'rerun' | 'probe' | 'park' | 'wait'
 
@@ -56,12 +68,14 @@ export async function previewRun(
   const now = await store.load(ref)
   if (now === null) return null
   const graph = graphs.get(`${now.run.graph}@${now.run.version}`) ?? null
+  const moment = { now: clock.now(), steady: store.steadyNow() }
   const places = now.run.graph === scopeGraph.name ? await scopesOf(store, now) : [now]
-  const calls = places.flatMap((place) =>
-    place.records
+  const calls = places.flatMap((place) => {
+    const over = wakened(place, moment.now)
+    return place.records
       .filter((record) => !isReplaced(place, record))
-      .map((record) => previewOf(place, record, graph, clock.now())),
-  )
+      .map((record) => previewOf(place, record, graph, moment, over))
+  })
   const count = (...actions: PreviewAction[]) =>
     calls.filter((call) => actions.includes(call.action)).length
   return {
@@ -92,16 +106,20 @@ function previewOf(
   now: Loaded,
   record: Sealed<CallRecord>,
   graph: Graph | null,
-  at: number,
+  moment: Moment,
+  over: ReadonlySet<string>,
 ): PreviewCall {
   const tool = graph?.tools.get(record.tool)
   const replayClass = tool ? stricter(record.replayClass, tool.replayClass) : record.replayClass
   const { tool: name, nth, attempt } = record
   const call = { tool: name, nth, replayClass, status: record.status, attempt }
   const decision = decisionAbout(now, record)
-  const unknown = unknownAttempts(now, record)
+  const unknown = unknownOf(now, record)
   if (decision === null && isLearnt(now, record, unknown)) {
     return { ...call, action: 'replay', why: 'what was learnt late answers' }
+  }
+  if (over.has(keyOf(record))) {
+    return { ...call, action: 'replay', why: 'what it waited for has come' }
   }
   const said = verdict({
     replayClass,
@@ -110,8 +128,8 @@ function previewOf(
       status: record.status === 'in_doubt' && unknown === 0 ? 'pending' : record.status,
       verifies: record.verifies,
       unknownAttempts: unknown,
-      keyWindow: record.expiresAt === null || at < record.expiresAt ? 'open' : 'closed',
-      callback: waits(record, tool, at) ? 'open' : 'none',
+      keyWindow: keyWindow(keyUseOf(record, now.attempts), tool?.rules ?? unknownTool, moment),
+      callback: waits(record, tool, moment.now) ? 'open' : 'none',
     },
     unmatched: false,
     quiet: false,
@@ -122,14 +140,24 @@ function previewOf(
   if (decision && allows.includes(decision.outcome) && !isAsked(name)) {
     return { ...call, action: 'rerun', why: 'a person has allowed one send' }
   }
-  return { ...call, ...inWords(said) }
+  return { ...call, ...inWords(said, record) }
 }
+
+/** Of a tool that is not at hand: what most say. */
+const unknownTool: KeyRules = { keyTtlMs: null, keyMarginMs: limits.timeoutMs }
 
 /** Ends by something that is still to come: an answer, a time, a signal, a child, a callback. */
 function waits(record: CallRecord, tool: Tool | undefined, at: number): boolean {
   if (isAsked(record.tool) || isWait(record.tool) || isHeld(record)) return true
   const asynchronous = tool ? tool.rules.callbackMs !== null : true
   return asynchronous && record.dueAt !== null && at < record.dueAt
+}
+
+/** Waits whose signal or time has come since: a resume finds them answered. */
+function wakened({ records, signals }: Loaded, now: number): Set<string> {
+  const open = records.map((record) => ({ record, verifies: record.verifies, settled: null }))
+  const pool = new SignalPool(trustedSignals(signals))
+  return new Set(answeredWaits(open, pool, now).map(({ entry }) => keyOf(entry.record)))
 }
 
 const allows: readonly Decision['outcome'][] = ['did_not_happen', 'send', 'approve', 'edit']
@@ -197,19 +225,13 @@ function isLearnt({ evidence }: Loaded, record: Sealed<CallRecord>, unknown: num
   )
 }
 
-/** Attempts whose outcome nobody knows; a grant that was used rules out those before it. */
-function unknownAttempts({ attempts, decisions }: Loaded, record: CallRecord): number {
+/** A grant that was used rules out the attempts before it. */
+function unknownOf({ attempts, decisions, evidence }: Loaded, record: CallRecord): number {
   const grants = decisions
     .filter((row) => row.outcome === 'did_not_happen' && row.verifies && isAbout(row, record))
     .map(({ usedBy }) => (usedBy === null ? 0 : numberOfAttempt(usedBy)))
-  const first = Math.max(1, ...grants)
-  const certain = ofCall(attempts, keyOf(record)).filter(
-    (row) =>
-      row.attempt >= first &&
-      row.verifies &&
-      (row.outcome === 'refused' || row.outcome === 'not_sent'),
-  )
-  return Math.max(0, record.attempt - first + 1 - certain.length)
+  const own = ofCall(attempts, keyOf(record))
+  return unknownAttempts(record, own, evidence, Math.max(1, ...grants))
 }
 
 const words: Record<Verdict['do'], readonly [PreviewAction, string]> = {
@@ -219,7 +241,7 @@ const words: Record<Verdict['do'], readonly [PreviewAction, string]> = {
   copy: ['replay', 'the receipt of the same call answers'],
   stay_parked: ['wait', 'a person is asked already'],
   wait_for_quiet: ['park', 'no record matches'],
-  wait_for_callback: ['wait', 'a person is asked already'],
+  wait_for_callback: ['wait', 'its upstream is to call back'],
   probe: ['probe', 'its upstream is asked whether it landed'],
   record_probe: ['replay', 'its upstream says that it landed'],
   dispatch: ['rerun', 'it was certainly not sent'],
@@ -227,8 +249,19 @@ const words: Record<Verdict['do'], readonly [PreviewAction, string]> = {
   doubt: ['park', 'nobody knows whether it happened'],
 }
 
-function inWords(said: Verdict): { action: PreviewAction; why: string } {
+/** What is waited for without a call, and by whom it ends. */
+const waitWords: Readonly<Record<string, string>> = {
+  [sleepTool]: 'it sleeps, and goes on sleeping until the same time',
+  [signalTool]: 'it waits for its signal',
+  [spawnTool]: 'it waits for its child, which is started already',
+}
+
+function inWords(said: Verdict, record: CallRecord): { action: PreviewAction; why: string } {
   const [action, why] = words[said.do]
+  if (said.do === 'wait_for_callback') {
+    const asked = isAsked(record.tool) || isHeld(record) ? words.stay_parked[1] : why
+    return { action, why: waitWords[record.tool] ?? asked }
+  }
   return {
     action,
     why: said.do === 'doubt' && said.reason === 'tampered' ? 'its record was altered' : why,

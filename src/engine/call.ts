@@ -63,7 +63,8 @@ export class IssuedCall {
   dueAt: number | null = null
   /** Others wait for the result of this one. */
   shares = false
-  /** When this visit dispatched it last. */
+  /** When this visit dispatched it first, and last. */
+  firstSentAt: number | null = null
   dispatchedAt: number | null = null
   /** When its upstream was last heard of, since the visit was loaded. */
   beatAt: number | null = null
@@ -99,8 +100,9 @@ export class IssuedCall {
   record: CallRecord | null = null
   /** Attempts of which nobody knows the outcome, the present one not counted. */
   unknownBefore = 0
-  /** Attempts made by this visit. */
+  /** Attempts made by this visit, and how long those of a pure call have taken. */
   tries = 0
+  tookMs = 0
   probed: 'none' | 'unasked' | 'yes' | 'no' | 'unknown'
   probeResult: Result | null = null
   resolve: (value: unknown) => void = () => {}

@@ -5,7 +5,8 @@
 // failed for certain only if every attempt did.
 import { randomHex } from '../clock.ts'
 import type { FailureData } from '../model/errors.ts'
-import type { Attempt, CallRecord, Decision, DoubtReason, Event } from '../model/records.ts'
+import * as limits from '../model/limits.ts'
+import type { Attempt, CallRecord, Decision, DoubtReason } from '../model/records.ts'
 import { errorOf, parseResult, type Settled } from './answers.ts'
 import {
   type AttemptEnd,
@@ -19,9 +20,10 @@ import {
 import { type IssuedCall, inputOf, triesSpent } from './call.ts'
 import { reportEvidence } from './evidence.ts'
 import { heartbeats } from './heartbeat.ts'
+import { inLine } from './in-line.ts'
 import { hashToSend, Keys, mayBeUsed } from './keys.ts'
 import type { Slot } from './rate-limit.ts'
-import { attemptRow, intentRow, liveCall, usedGrant } from './rows.ts'
+import { attemptRow, beatsOf, intentRow, isTooLate, liveCall, tooLate, usedGrant } from './rows.ts'
 import { rest } from './ruling.ts'
 import { findShared, share } from './share.ts'
 import { currentVisit, type Visit } from './visit.ts'
@@ -58,33 +60,20 @@ export class Dispatch {
   }
 
   private sendInLine(call: IssuedCall): void {
-    this.inLine(call, (slot) => {
+    inLine(this.visit, call, (slot) => {
       slot.sent()
       this.sendPure(call)
     })
-  }
-
-  /** When its rate-limit class has room; a visit that parks meanwhile gives its slot back. */
-  private inLine(call: IssuedCall, go: (slot: Slot) => void): void {
-    const { visit } = this
-    let waits = false
-    const gone = visit.limits.when(call.tool, (slot) => {
-      if (waits) visit.resting--
-      if (visit.phase === 'running') go(slot)
-      else slot.free()
-      if (waits) visit.touch()
-    })
-    if (gone) return
-    waits = true
-    visit.resting++
   }
 
   private sendPure(call: IssuedCall): void {
     const { visit } = this
     visit.inflight++
     call.tries++
+    const sentAt = visit.clock.mono()
     this.run(call, liveCall(visit, call, call.tries, null), () => {}).then((end) => {
       visit.inflight--
+      call.tookMs += visit.clock.mono() - sentAt
       if ('withdrawn' in end && end.withdrawn) {
         share(visit, call, null)
         return this.hooks.deny(call, end.withdrawn.cause)
@@ -136,18 +125,24 @@ export class Dispatch {
   }
 
   private whenFree(call: IssuedCall, grant: Decision | null, key: string | null): void {
-    this.inLine(call, (slot) => this.write(call, grant, key, slot))
+    inLine(this.visit, call, (slot) => this.write(call, grant, key, slot))
   }
 
   /** The intent, with all that it consumes; the call is sent once it is acknowledged. */
   private write(call: IssuedCall, grant: Decision | null, key: string | null, slot: Slot): void {
     const { visit } = this
+    if (grant === null && isTooLate(visit, call)) {
+      // Its place in the line came too late.
+      slot.free()
+      return this.hooks.judge(call)
+    }
     visit.secure()
     if (call.entry) call.entry.grant = null
     if (grant?.outcome === 'did_not_happen') call.unknownBefore = 0
     const { callbackMs } = call.tool.rules
     const token = callbackMs === null ? null : `cb_${randomHex(32)}`
     call.dispatchedAt = visit.clock.now()
+    call.firstSentAt ??= call.dispatchedAt
     if (callbackMs !== null) call.dueAt = call.dispatchedAt + callbackMs
     const record = this.intent(call, key)
     call.tries++
@@ -156,7 +151,7 @@ export class Dispatch {
     visit.append({ records: [record], attempts: [attempt] })
     if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })
     visit.log.durable(
-      () => this.send(call, attempt, slot, token),
+      () => this.send(call, attempt, slot, token, grant),
       () => {
         slot.free()
         this.notSent(attempt, 'the run was lost before the intent was acknowledged')
@@ -213,7 +208,13 @@ export class Dispatch {
     if (call.record && call.probeResult) this.receipt(call, call.record, call.probeResult)
   }
 
-  private send(call: IssuedCall, made: Attempt, slot: Slot, token: string | null): void {
+  private send(
+    call: IssuedCall,
+    made: Attempt,
+    slot: Slot,
+    token: string | null,
+    grant: Decision | null,
+  ): void {
     const { visit } = this
     const record = call.record
     let attempt = made
@@ -224,6 +225,12 @@ export class Dispatch {
       // this attempt was never sent.
       visit.log.lose('lease')
       return this.notSent(attempt, 'the lease had ended before the call was sent')
+    }
+    if (grant === null && isTooLate(visit, call)) {
+      slot.free()
+      visit.inflight--
+      const failure = tooLate(call)
+      return this.ended(call, record, attempt, { outcome: 'not_sent', failure }, false)
     }
     const live = liveCall(visit, call, record.attempt, record, token)
     live.onBeat = heartbeats(visit, (beat) => {
@@ -321,7 +328,7 @@ export class Dispatch {
     const { json: resultJson, externalId, usageJson } = result
     const receipt = { status: 'committed', seq, resultJson, externalId, usageJson } as const
     call.record = { ...record, ...receipt, settledAt }
-    visit.append({ records: [call.record], events: this.beats(call) })
+    visit.append({ records: [call.record], events: beatsOf(visit, call) })
     this.deliver(call, { seq, ok: true, value: parseResult(resultJson) })
   }
 
@@ -352,11 +359,16 @@ export class Dispatch {
       settledAt: visit.clock.now(),
     }
     visit.reach()
-    visit.append({ records: [record], events: failure ? [] : this.beats(call) })
+    visit.append({ records: [record], events: failure ? [] : beatsOf(visit, call) })
     if (call.grant) visit.append({ decisions: usedGrant(visit, call) })
-    visit.log.flushLater()
     const value = failure ? errorOf(record.tool, failure) : parseResult(record.resultJson)
-    this.hooks.settle(call, { seq, ok: failure === null, value })
+    const settled = { seq, ok: failure === null, value }
+    // What was dear is not left to the next milliseconds (D12); nobody waits for it.
+    if (record.usageJson !== null || call.tookMs > limits.dearMs) this.deliver(call, settled)
+    else {
+      visit.log.flushLater()
+      this.hooks.settle(call, settled)
+    }
     if (visit.phase !== 'running') visit.touch()
   }
 
@@ -384,11 +396,5 @@ export class Dispatch {
       if (visit.phase === 'running') then()
       visit.touch()
     })
-  }
-
-  /** The beat that a fresh call of this tool is, as a line of the run's history (D7). */
-  private beats(call: IssuedCall): Event[] {
-    const { name, rules } = call.tool
-    return rules.beat === null ? [] : [this.visit.event('beat', { beat: rules.beat, tool: name })]
   }
 }

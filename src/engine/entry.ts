@@ -14,17 +14,12 @@ import {
   keyOf,
   type Subject,
 } from '../model/records.ts'
+import { unknownAttempts } from '../model/unknown-attempts.ts'
 import { votesOn } from '../model/vote.ts'
+import { answeredWaits, SignalPool, spawnTool, trustedSignals } from '../model/waits.ts'
 import type { Changes, Loaded, Sealed } from '../store/store.ts'
 import { answerOf, isBlindFailure, type Settled, settledBy } from './answers.ts'
-import {
-  answeredWaits,
-  childJson,
-  SignalPool,
-  spawnTool,
-  trustedSignals,
-  usedSignal,
-} from './arrivals.ts'
+import { childJson, usedSignal } from './arrivals.ts'
 import { hasQuorum, isBound } from './ruling.ts'
 
 export interface Entry {
@@ -133,10 +128,8 @@ class Opener implements Opening {
     })
   }
 
-  /** By the record, which is signed: an attempt whose row is gone is not one that never was. */
   private unknownAttempts(key: string, record: CallRecord): number {
-    const known = this.attemptsOf(key).filter((attempt) => !this.isUnknown(attempt))
-    return Math.max(0, record.attempt - known.length)
+    return unknownAttempts(record, this.attemptsOf(key), this.loaded.evidence)
   }
 
   /** Put together when first asked for: calls that are settled have no use for theirs. */
@@ -175,15 +168,6 @@ class Opener implements Opening {
       entry.settled = settled && { ...settled, fresh: true }
       if (signal) this.changes.signals.push(usedSignal(signal, this.loaded.run, entry.key))
     }
-  }
-
-  /** A callback says how an attempt ended whose function has only deferred it. */
-  private isUnknown(attempt: Sealed<Attempt>): boolean {
-    if (!isUnknown(attempt)) return false
-    return !this.loaded.evidence.some(
-      ({ verifies, attemptId, outcome }) =>
-        verifies && attemptId === attempt.attemptId && isCertain(outcome),
-    )
   }
 
   addDecision(row: Sealed<Decision>): void {
@@ -239,9 +223,9 @@ class Opener implements Opening {
     if (decision.outcome === 'did_not_happen') {
       const used = decision.usedBy === null ? null : numberOfAttempt(decision.usedBy)
       const attempts = this.attemptsOf(entry.key)
-      const left = used === null ? 0 : entry.record.attempt - used + 1
-      const known = attempts.filter((a) => used !== null && a.attempt >= used && !this.isUnknown(a))
-      entry.unknownAttempts = Math.max(0, left - known.length)
+      const { record } = entry
+      entry.unknownAttempts =
+        used === null ? 0 : unknownAttempts(record, attempts, this.loaded.evidence, used)
       entry.ruling = null // an earlier answer that could not be used
       entry.settled = settledBy(entry.record)
       const usable = used === null && entry.settled === null && entry.verifies
@@ -331,15 +315,6 @@ class Opener implements Opening {
 
 function plain({ verifies: _, ...record }: Sealed<CallRecord>): CallRecord {
   return record
-}
-
-function isCertain(outcome: Evidence['outcome']): boolean {
-  return outcome === 'refused' || outcome === 'not_sent'
-}
-
-export function isUnknown(attempt: Sealed<Attempt>): boolean {
-  if (!attempt.verifies) return true
-  return attempt.outcome === null || attempt.outcome === 'unknown' || attempt.outcome === 'landed'
 }
 
 function unresolvedKey({ tool, inputHash }: CallRecord): string {

@@ -27,7 +27,7 @@ import { obeyGrant } from './grant.ts'
 import { copiedRow, copyOf, findEntry, isCopied, numberCall, placeOf } from './placed.ts'
 import { refuseLate } from './refusal.ts'
 import { askAbout, RiskGate } from './risk.ts'
-import { usedGrant } from './rows.ts'
+import { keyWindowOf, usedGrant } from './rows.ts'
 import { checkOf, noteUnusable, rest, sendsUndecided, statusOf } from './ruling.ts'
 import type { Visit } from './visit.ts'
 import { callbackOf, type WaitSpec, Waits } from './waits.ts'
@@ -176,11 +176,10 @@ export class Gate {
   }
 
   private verdictOn(call: IssuedCall, quiet: boolean): Verdict {
-    const { match, opening, clock } = this.visit
+    const { match, opening } = this.visit
     const { entry, record } = call
     const ruling = match.ruling(call.place)
     const placed = record === null && (ruling?.settled != null || match.canSend(call.place))
-    const expiresAt = record?.expiresAt ?? null
     return verdict({
       replayClass: call.replayClass,
       decided: placed || (entry?.ruling ?? entry?.grant ?? null) !== null,
@@ -188,7 +187,7 @@ export class Gate {
         status: statusOf(this.visit, call, record),
         verifies: entry?.verifies ?? true,
         unknownAttempts: call.unknownBefore,
-        keyWindow: expiresAt === null || clock.now() < expiresAt ? 'open' : 'closed',
+        keyWindow: keyWindowOf(this.visit, call, record),
         callback: call.ask !== null || isHeld(record) ? 'open' : callbackOf(this.visit, call),
       },
       unmatched: match.hasUnclaimed(),

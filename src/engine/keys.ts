@@ -5,6 +5,7 @@ import * as limits from '../model/limits.ts'
 import { type CallRecord, isHeld, sentHash } from '../model/records.ts'
 import { isRecordedKey, type ToolRules } from '../model/tool.ts'
 import type { IssuedCall } from './call.ts'
+import { keyWindowOf } from './rows.ts'
 import type { Visit } from './visit.ts'
 
 type KeyFunction = NonNullable<ToolRules['idempotencyKey']>
@@ -64,10 +65,10 @@ export class Keys {
   }
 
   /** Nobody knows what became of it: what is sent again has the same key while that is known. */
-  private unresolvedKey({ retries }: IssuedCall): string | null {
+  private unresolvedKey(call: IssuedCall): string | null {
+    const { retries } = call
     if (!retries?.unresolved) return null
-    const { expiresAt, idempotencyKey } = retries
-    return expiresAt === null || this.visit.clock.now() < expiresAt ? idempotencyKey : null
+    return keyWindowOf(this.visit, call, retries) === 'open' ? retries.idempotencyKey : null
   }
 
   private stable(call: IssuedCall, make: KeyFunction): string | Error {

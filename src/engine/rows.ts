@@ -2,10 +2,13 @@
 
 import { attemptId, attemptName, attemptPlace, callOfAttempt } from '../model/attempt-id.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
+import type { FailureData } from '../model/errors.ts'
+import { keyExpiry, keyUseOf, keyWindow, type Moment } from '../model/key-window.ts'
 import {
   type Attempt,
   type CallRecord,
   type Decision,
+  type Event,
   isHeld,
   keyOf,
   type Run,
@@ -23,7 +26,6 @@ export function intentRow(
   const { run, clock } = visit
   const old = call.record
   const now = clock.now()
-  const ttl = call.tool.rules.keyTtlMs
   const waits = (call.ask !== null && !call.passed) || call.wait !== null
   return {
     namespace: run.namespace,
@@ -37,7 +39,7 @@ export function intentRow(
     replayClass: call.replayClass,
     idempotencyKey,
     expiresAt:
-      old && !isHeld(old) ? old.expiresAt : ttl === null || ttl === Infinity ? null : now + ttl,
+      old && !isHeld(old) ? old.expiresAt : keyExpiry(call.tool.rules.keyTtlMs, momentOf(visit)),
     dueAt: call.dueAt ?? old?.dueAt ?? null,
     status: 'pending',
     seq: null,
@@ -56,6 +58,17 @@ export function intentRow(
     createdAt: old?.createdAt ?? now,
     settledAt: null,
   }
+}
+
+export function momentOf({ clock, store }: Visit): Moment {
+  return { now: clock.now(), steady: store.steadyNow() }
+}
+
+/** Whether a recorded call may be sent again by its key: it would end while that is known. */
+export function keyWindowOf(visit: Visit, call: IssuedCall, record: CallRecord): 'open' | 'closed' {
+  if (record.expiresAt === null) return 'open'
+  const use = keyUseOf(record, visit.loaded.attempts, call.firstSentAt)
+  return keyWindow(use, call.tool.rules, momentOf(visit))
 }
 
 /** What a person was shown is kept with the question: an answer is about that and nothing else. */
@@ -132,4 +145,20 @@ export function liveCall(
 function freshName({ run, clock }: Visit, place: string): string {
   const { namespace, runId } = run
   return attemptName(attemptId(place, { namespace, runId, spanId: clock.uuid() }))
+}
+
+/** Sent again now, it might be under way when its upstream forgets the key (G6). */
+export function isTooLate(visit: Visit, call: IssuedCall): boolean {
+  const { record, unknownBefore } = call
+  return record !== null && unknownBefore > 0 && keyWindowOf(visit, call, record) === 'closed'
+}
+
+export function tooLate({ tool }: IssuedCall): FailureData {
+  const message = `${tool.name}: its upstream may forget its key before it would have ended`
+  return { kind: 'not_sent', name: 'KeyWindow', message }
+}
+
+/** The beat that a fresh call of this tool is, as a line of the run's history (D7). */
+export function beatsOf(visit: Visit, { tool: { name, rules } }: IssuedCall): Event[] {
+  return rules.beat === null ? [] : [visit.event('beat', { beat: rules.beat, tool: name })]
 }

@@ -18,8 +18,8 @@ import {
 } from '../model/records.ts'
 import type { RiskPolicy } from '../model/risk.ts'
 import type { RunState } from '../model/run-state.ts'
+import type { SignalPool } from '../model/waits.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, Store } from '../store/store.ts'
-import type { SignalPool } from './arrivals.ts'
 import type { RunLog } from './committer.ts'
 import {
   closedItem,

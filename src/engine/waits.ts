@@ -9,17 +9,11 @@ import { attemptPlace, placeOfAttempt } from '../model/attempt-id.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
 import type { Graph } from '../model/graph.ts'
 import type { CallRecord, Signal, WaitKind } from '../model/records.ts'
+import { overJson, signalJson, spawnTool, trustedSignals } from '../model/waits.ts'
 import { newRun } from '../store/new-run.ts'
 import type { Loaded, NewRun } from '../store/store.ts'
 import { parseResult, type Settled } from './answers.ts'
-import {
-  childJson,
-  overJson,
-  signalJson,
-  spawnTool,
-  trustedSignals,
-  usedSignal,
-} from './arrivals.ts'
+import { childJson, usedSignal } from './arrivals.ts'
 import type { IssuedCall } from './call.ts'
 import { hear } from './hear.ts'
 import { usedGrant } from './rows.ts'

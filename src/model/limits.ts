@@ -7,6 +7,8 @@ export const settleMs = 250
 
 /** A pure receipt waits at most this long for company before it is written (B5). */
 export const pureFlushMs = 10
+/** A pure call that took longer, or cost anything, is not paid again for want of a write (D12). */
+export const dearMs = 20
 
 /** A tool that does not say answers within this, or its outcome is unknown. */
 export const timeoutMs = 30_000

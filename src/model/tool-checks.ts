@@ -43,6 +43,17 @@ export function checkKey(name: string, replayClass: ReplayClass, spec: AnySpec):
   }
 }
 
+/** A call is sent again only if it would end while its key is known: else it could never be. */
+export function checkWindow(name: string, ttlMs: unknown, marginMs: number): void {
+  if (typeof ttlMs !== 'number' || ttlMs > marginMs) return
+  throw invalid(
+    name,
+    `has keyTtlMs ${ttlMs}, and may take ${marginMs} ms: its key could be forgotten before ` +
+      'it has ended, so it would never be sent again. Say a timeoutMs below keyTtlMs, or, if ' +
+      'its upstream forgets so soon, let it be unsafe_on_replay',
+  )
+}
+
 export function checkFunctions(name: string, replayClass: ReplayClass, spec: AnySpec): void {
   if (typeof spec.run !== 'function') throw invalid(name, 'needs run(input, call)')
   for (const key of ['probe', 'externalId', 'amount', 'usage'] as const) {

@@ -179,6 +179,8 @@ export interface ToolRules {
   readonly shareMs: number | null
   readonly oncePerVisit: boolean
   readonly keyTtlMs: number | null
+  /** What is sent again must have ended so long before the key is forgotten. */
+  readonly keyMarginMs: number
   readonly retry: Required<RetryPolicy>
   readonly run: (input: unknown, call: CallInfo) => unknown
   readonly idempotencyKey: ((input: unknown, call: KeyInfo) => string) | null
@@ -231,6 +233,9 @@ export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
   const own = heartbeatMs === null ? limits.timeoutMs : limits.heardTimeoutMs
   const timeoutMs = checks.checkMs(name, 'timeoutMs', spec.timeoutMs) ?? own
   const callbackMs = checks.checkWait(name, 'callbackMs', spec.callbackMs)
+  // A call that is heard of may take a day; what carries its key is sent at its beginning.
+  const keyMarginMs = spec.timeoutMs === undefined ? (heartbeatMs ?? timeoutMs) : timeoutMs
+  checks.checkWindow(name, spec.keyTtlMs, keyMarginMs)
   // An upstream that was asked to call back may be at work for as long as it may take.
   const quietMs = Math.max(heartbeatMs ?? timeoutMs, callbackMs ?? 0, limits.quietFloorMs)
   const rules: ToolRules = {
@@ -244,6 +249,7 @@ export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
     shareMs: checks.checkWait(name, 'shareMs', spec.shareMs),
     oncePerVisit: checks.checkFlag(name, 'oncePerVisit', spec.oncePerVisit),
     keyTtlMs: (spec.keyTtlMs as number) ?? null,
+    keyMarginMs,
     retry: checks.checkRetry(name, spec.retry as RetryPolicy | undefined),
     run: spec.run as ToolRules['run'],
     idempotencyKey: (spec.idempotencyKey as ToolRules['idempotencyKey']) ?? null,

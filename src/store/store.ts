@@ -286,6 +286,10 @@ export interface Store extends DocumentStore, ThreadStore {
   readonly url: string
   /** The time that rows are written with: this machine's, or that of a server all share. */
   readonly clock: Clock
+  /**
+   * Milliseconds like the clock's, which nobody can set back: for windows that must not open again.
+   */
+  readonly steadyNow: () => number
   /** Whether every process that uses it runs on this machine. */
   readonly local: boolean
   /** How many batches it writes at once; one, if it is not said. */

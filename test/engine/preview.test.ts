@@ -75,7 +75,7 @@ describe('C7 calls in flight', () => {
     const { lab, mail, graph } = await inFlight('idempotent_with_key')
     expect(await foretold(lab, graph)).toEqual({ 'mail#0': 'rerun' })
     expect(mail.sent.map((each) => each.key)).toEqual(['key-mail', 'key-mail'])
-    const late = await inFlight('idempotent_with_key', { keyTtlMs: 500 })
+    const late = await inFlight('idempotent_with_key', { keyTtlMs: 500, timeoutMs: 100 })
     expect(await foretold(late.lab, late.graph)).toEqual({ 'mail#0': 'park' })
   })
 

@@ -271,7 +271,7 @@ describe.each(classes)('%s held', (replayClass) => {
   test('B8 I5 nor is one that a person has allowed to be sent once more', async () => {
     const lab = new Lab()
     const probe = () => ({ landed: 'unknown' as const })
-    const more = replayClass === 'idempotent_with_key' ? { keyTtlMs: 10 } : {}
+    const more = replayClass === 'idempotent_with_key' ? { keyTtlMs: 10, timeoutMs: 5 } : {}
     const pay = make(lab, { probe, ...more })
     await lab.process(paying(pay), null, { killWhen: () => pay.sent.length === 1 })
     expect(await lab.process(paying(pay), null)).toBe('parked')
@@ -286,7 +286,11 @@ describe.each(classes)('%s held', (replayClass) => {
 describe('keys of held calls', () => {
   test('G6 E1 the key window begins with the send, not with the question', async () => {
     const lab = new Lab()
-    const pay = fake(lab, 'pay', 'idempotent_with_key', { keyTtlMs: 10_000, ms: 1_000 })
+    const pay = fake(lab, 'pay', 'idempotent_with_key', {
+      keyTtlMs: 10_000,
+      ms: 1_000,
+      timeoutMs: 2_000,
+    })
     await lab.process(paying(pay), null, { policy })
     await lab.pass(60_000)
     await lab.decide({ outcome: 'approve' })

@@ -33,7 +33,7 @@ const charge = (change: Spec = {}) =>
     name: 'charge',
     replayClass: 'idempotent_with_key',
     idempotencyKey: () => 'k',
-    keyTtlMs: 1_000,
+    ...{ keyTtlMs: 1_000, timeoutMs: 500 },
     input: z.object({ cents: z.int() }),
     run: () => 1,
     ...change,

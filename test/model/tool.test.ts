@@ -18,7 +18,7 @@ const keyed = {
   name: 'charge_card',
   replayClass: 'idempotent_with_key',
   idempotencyKey: () => 'k',
-  keyTtlMs: 1_000,
+  keyTtlMs: 60_000,
 }
 
 function refusal(spec: unknown): CounterfoilError {
@@ -104,9 +104,18 @@ describe('A2 a key belongs to keyed tools, and its window with it', () => {
   test.each([1, 0.5, 86_400_000, 2 ** 40, Number.POSITIVE_INFINITY])(
     'A2 the window %s is accepted',
     (keyTtlMs) => {
-      expect(anyTool({ ...keyed, keyTtlMs }).rules.keyTtlMs).toBe(keyTtlMs)
+      const made = anyTool({ ...keyed, keyTtlMs, timeoutMs: 0.1 })
+      expect(made.rules.keyTtlMs).toBe(keyTtlMs)
     },
   )
+
+  test('A2 G6 a window that ends before the call could is never open, and refused', () => {
+    expectRefusal({ ...keyed, keyTtlMs: 30_000 } as never, /keyTtlMs 30000, and may take 30000 ms/)
+    expectRefusal({ ...keyed, timeoutMs: 60_000 } as never, /Say a timeoutMs below keyTtlMs/)
+    const heard = { ...keyed, heartbeatMs: 5_000 }
+    expect(anyTool(heard).rules).toMatchObject({ timeoutMs: 86_400_000, keyMarginMs: 5_000 })
+    expectRefusal({ ...heard, heartbeatMs: 60_000 } as never, /and may take 60000 ms/)
+  })
 
   test.each([pure, unsafe])('A2 $replayClass refuses a key and a window', (spec) => {
     const says = new RegExp(`is ${spec.replayClass}: idempotencyKey and keyTtlMs belong to keyed`)

@@ -28,8 +28,8 @@ export const mutants = [
   {
     name: 'dispatch-before-intent',
     file: 'src/engine/dispatch.ts',
-    find: '      () => this.send(call, attempt, slot, token),\n',
-    replace: '      (this.send(call, attempt, slot, token), () => {}),\n',
+    find: '      () => this.send(call, attempt, slot, token, grant),\n',
+    replace: '      (this.send(call, attempt, slot, token, grant), () => {}),\n',
     breaks: 'I1, I4: a receipt may be made before the intent is durable',
     fleet: [2],
     programs: ['plain', 1, 6],
@@ -160,8 +160,8 @@ export const mutants = [
   {
     name: 'checkpoint-before-receipts',
     file: 'src/engine/dispatch.ts',
-    find: '    visit.append({ records: [call.record], events: this.beats(call) })\n',
-    replace: `    const late = { records: [call.record], events: this.beats(call) }
+    find: '    visit.append({ records: [call.record], events: beatsOf(visit, call) })\n',
+    replace: `    const late = { records: [call.record], events: beatsOf(visit, call) }
     visit.clock.after(5, () => {
       visit.append(late)
       visit.log.flush()

@@ -29,7 +29,7 @@ const sendAll = tool({
   name: 'send_all',
   replayClass: 'idempotent_with_key',
   idempotencyKey: recordedKey(),
-  keyTtlMs: 1,
+  keyTtlMs: 60_000,
   input: z.object({ mails: z.array(z.object({ to: z.array(z.string()) })) }),
   run: (input) => input.mails.length,
 })

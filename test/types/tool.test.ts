@@ -22,7 +22,7 @@ const keyed = {
   ...base,
   replayClass: 'idempotent_with_key',
   idempotencyKey: () => 'k',
-  keyTtlMs: 1,
+  keyTtlMs: 60_000,
 } as const
 const probe = () => ({ landed: 'unknown' }) as const
 
@@ -96,7 +96,7 @@ describe('A2 the key', () => {
     tool({
       ...base,
       replayClass: 'idempotent_with_key',
-      keyTtlMs: 1,
+      keyTtlMs: 60_000,
       input: z.object({ invoice: z.string(), cents: z.number().default(0) }),
       idempotencyKey: (input, call) => {
         expectTypeOf(input).toEqualTypeOf<{ invoice: string; cents: number }>()

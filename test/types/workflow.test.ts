@@ -135,7 +135,7 @@ describe('A1 ctx.step has the rules of a tool', () => {
   test('A1 A2 class and key are checked', () => {
     typesOnly((ctx) => {
       const run = () => 1
-      const key = { idempotencyKey: () => 'k', keyTtlMs: 1 }
+      const key = { idempotencyKey: () => 'k', keyTtlMs: 60_000 }
       ctx.step({ name: 's', replayClass: 'unsafe_on_replay', outlives: true }, run)
       ctx.step({ name: 's', replayClass: 'idempotent_with_key', ...key }, run)
       // @ts-expect-error no class

@@ -28,6 +28,7 @@ import { apply, commitOne } from './write.ts'
 
 export function openMemory({ clock }: { clock: Clock }): Store {
   const data = openData(clock)
+  const startedAt = clock.now() - clock.mono()
   const listeners = new Set<() => void>()
   const changed = <T>(value: T): T => {
     if (listeners.size > 0) clock.turn(() => listeners.forEach((listener) => void listener()))
@@ -36,6 +37,7 @@ export function openMemory({ clock }: { clock: Clock }): Store {
   return {
     url: 'memory:',
     clock,
+    steadyNow: () => startedAt + clock.mono(),
     local: true,
     renewal: null,
     caveats: [

@@ -34,6 +34,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   return {
     url: c.url,
     clock: c.clock,
+    // The server's own, read from this machine's monotonic clock.
+    steadyNow: () => c.clock.now(),
     local: false,
     batchesMax,
     renewal: renewalOf(c, settings),

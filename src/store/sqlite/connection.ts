@@ -20,6 +20,8 @@ export class Connection {
   readonly sealer: Sealer
   /** The group that a claim served last (fair.ts): each process goes round by itself. */
   served = ''
+  /** Set when it is opened (steady.ts). */
+  steadyNow: () => number = () => this.clock.now()
   /** Null until it has written for the first time, which makes the log. */
   place: Place | null = null
   /** Null while the store is being opened. */

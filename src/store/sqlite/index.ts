@@ -30,6 +30,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   return {
     url: `sqlite:${c.path}`,
     clock: c.clock,
+    steadyNow: () => c.steadyNow(),
     local: true,
     renewal: renewalOf(c),
     caveats: [],

@@ -15,6 +15,7 @@ import { checkFileSystem, locate } from './location.ts'
 import { getMeta, keyChecks, setMeta } from './meta.ts'
 import { isFresh, knownMigrations, migrate } from './migrate.ts'
 import { findKeys, takeIn } from './rotate.ts'
+import { steadyClock } from './steady.ts'
 import { hasWitness, Witness, witnessPath } from './witness.ts'
 
 export interface SqliteOptions {
@@ -96,6 +97,7 @@ function prepare(db: Database.Database, path: string, options: SqliteOptions): C
     migrate(db, path, known, options.clock.now())
     for (const key of signIn(db, path, options)) sealer.add(key)
     noteOtherBoots(connection)
+    connection.steadyNow = steadyClock(connection)
   })
   connection.place = placeOf(path)
   attachWitness(connection)

@@ -10,13 +10,17 @@ export interface ChatBody {
   readonly trigger: string
 }
 
-interface UiPart {
+/** A part of a UI message; only what is looked at here. */
+export interface UiPart {
   readonly type?: string
   readonly state?: string
   readonly toolCallId?: string
   readonly preliminary?: boolean
   readonly providerExecuted?: boolean
   readonly approval?: { readonly approved?: boolean }
+  readonly toolName?: string
+  readonly output?: unknown
+  readonly errorText?: string
 }
 
 const triggers = ['submit-message', 'regenerate-message']
@@ -104,9 +108,18 @@ function repliesOf(parts: readonly UiPart[]): UiPart[][] {
   return replies.filter((reply) => reply.length > 0)
 }
 
-function isCall({ type, providerExecuted }: UiPart): boolean {
+export function isCall({ type, providerExecuted }: UiPart): boolean {
   const tool = type?.startsWith('tool-') || type === 'dynamic-tool'
   return tool === true && providerExecuted !== true
+}
+
+export function toolOf({ type = '', toolName }: UiPart): string {
+  return toolName ?? type.slice('tool-'.length)
+}
+
+/** It has its answer, or may be made now. */
+export function isOver({ state = '', preliminary }: UiPart): boolean {
+  return answered.includes(state) || (state === 'output-available' && preliminary !== true)
 }
 
 const answered = ['output-error', 'output-denied', 'approval-responded']
@@ -114,10 +127,7 @@ const answered = ['output-error', 'output-denied', 'approval-responded']
 /** It asks for calls, and each has its answer; or some are to be made now, others later. */
 function isWhole(reply: readonly UiPart[]): boolean {
   const calls = reply.filter(isCall)
-  const ends = calls.filter(
-    ({ state = '', preliminary }) =>
-      answered.includes(state) || (state === 'output-available' && preliminary !== true),
-  )
+  const ends = calls.filter(isOver)
   const responds = calls.some(({ state }) => state === 'approval-responded')
   const later = responds ? calls.filter(({ state }) => state === 'approval-requested') : []
   return calls.length > 0 && ends.length + later.length === calls.length

@@ -79,6 +79,8 @@ export interface OpenTurnOptions {
 }
 
 export interface GuardedAgent<M extends ModelLike, T extends Tools> {
+  /** What the model's calls are called in the ledger. */
+  readonly name: string
   /** For `tools` of the graph or workflow whose nodes the agent runs in. */
   readonly declared: readonly Tool[]
   /** In a node: `const { model, tools } = agent.at(ctx)`. A doubt parks the run, as any other. */
@@ -138,6 +140,7 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
     }
   }
   return {
+    name,
     declared: [asked.tool, ...rules.map(({ tool }) => tool)],
     at: (ctx) => bind(new Turn(nodeHost(ctx))),
     open,

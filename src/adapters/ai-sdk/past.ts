@@ -4,8 +4,8 @@ import type { Counterfoil } from '../../index.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { type CallRecord, callKey, keyOf } from '../../model/records.ts'
-import { scopeVisit } from '../../model/scope.ts'
-import type { NamedCall } from './places.ts'
+import { occurrenceOf, scopeVisit } from '../../model/scope.ts'
+import { type NamedCall, otherPlaces } from './places.ts'
 import { type Envelope, isBroken, repliedCalls } from './reply.ts'
 
 type Row = CallRecord & { readonly verifies: boolean }
@@ -90,6 +90,17 @@ export class Past {
   has(tool: string, input: unknown, occurrences: readonly number[]): boolean {
     const hash = hashOf(input)
     return occurrences.some((occurrence) => this.rows.has(callKey(tool, hash, occurrence)))
+  }
+
+  /** The record of a call by its id alone, in whatever reply and generation. */
+  find(tool: string, toolCallId: string): Row | null {
+    const last = { generation: this.generation, reply: -1 }
+    const repliesMax = Math.max(0, ...this.asked.map(({ reply }) => reply))
+    const ids = otherPlaces(last, repliesMax, toolCallId).map((id) => occurrenceOf(id, 0))
+    const found = [...this.rows.values()].filter(
+      (row) => row.tool === tool && ids.includes(row.nth),
+    )
+    return found.at(-1) ?? null
   }
 
   /** Calls of this turn that are not pure and may have had an effect. */

@@ -3,6 +3,7 @@
 import type { Counterfoil } from '../../index.ts'
 import { CounterfoilError, isCounterfoilError, ReplayUnsafeError } from '../../model/errors.ts'
 import { type ChatBody, chatBodyOf, goesOnFrom } from './chat-messages.ts'
+import { withEarlier } from './earlier.ts'
 import type { Bound, GuardedAgent, OpenTurn } from './guard.ts'
 import type { ModelLike } from './model.ts'
 import type { UiMessage } from './past.ts'
@@ -92,7 +93,9 @@ async function answer<M extends ModelLike, T extends Tools>(
   const { request, body, workflowId, lines } = asked
   // Before anything is waited for: who asks twice for the same is given the same.
   const ids = await agent.turn(cf, { ...body, workflowId })
-  const { messages, approved, waits, shown } = goesOnFrom(body.messages)
+  const where = { cf, workflowId, model: agent.name }
+  const known = await withEarlier(body.messages, where)
+  const { messages, approved, waits, shown } = goesOnFrom(known)
   const stop = new AbortController()
   const leave = () => {
     if (onDisconnect === 'stop') stop.abort()

@@ -84,6 +84,34 @@ describe.each(majors)('$name', (major) => {
     expect([lastText(chat), asked(), sent.length]).toEqual(['Done, 1.', 2, 1])
   })
 
+  test('C2 a new message behind a turn that broke off is told what is known', async () => {
+    const prompts: string[] = []
+    const { sent, chat, decide, asked } = await opensShop({
+      fate: () => {
+        throw new Error('socket hang up')
+      },
+      answer: (reply, n, prompt) => {
+        prompts.push(prompt)
+        return n === 0 ? once(reply, n) : [text(`Said, ${n}.`)]
+      },
+    })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await chat.sendMessage({ text: 'Did it work?' })
+    expect([chat.status, lastText(chat), sent.length]).toEqual(['ready', 'Said, 1.', 1])
+    expect(prompts[1]).toContain('must not be made again')
+    await decide({ outcome: 'happened', result: { orderId: 'o-7' } })
+    expect(asked()).toBe(2)
+  })
+
+  test('K2 a new message behind an approval that nobody gave', async () => {
+    const { cf, sent, chat } = await opensShop({ needsApproval: true, answer: once })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await chat.sendMessage({ text: 'No, order milk.' })
+    await respond(chat, true, 99, chat.messages.at(-1)?.id)
+    expect([lastText(chat), sent]).toEqual(['Done, 2.', ['tea: note 1']])
+    expect((await cf.inbox.list()).items).toEqual([])
+  })
+
   test('K2 two approvals in one reply, at once and one after the other', async () => {
     for (const count of [2, 1]) {
       const { cf, sent, chat } = await opensShop({

@@ -85,7 +85,7 @@ export function wordsOf(sse: string): string {
     .join('')
 }
 
-export type Answer = (reply: number, asked: number) => readonly Part[]
+export type Answer = (reply: number, asked: number, prompt: string) => readonly Part[]
 
 /** A model that is told the number of the reply in its turn, and how often it was asked at all. */
 export function wording({ Model }: Major, answer: Answer) {
@@ -94,7 +94,7 @@ export function wording({ Model }: Major, answer: Answer) {
     doStream: async ({ prompt }: { prompt: readonly { role: string }[] }) => {
       const turn = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1)
       const reply = turn.filter(({ role }) => role === 'assistant').length
-      return { stream: streamOf(partsFor(answer(reply, asked++))) } as never
+      return { stream: streamOf(partsFor(answer(reply, asked++, JSON.stringify(prompt)))) } as never
     },
   })
   return { model, asked: () => asked }
@@ -156,8 +156,15 @@ export function lastText(chat: Chat): string {
 }
 
 /** Approves, or denies, the calls that wait, and goes on. */
-export async function respond(chat: Chat, approved: boolean, count = 99): Promise<void> {
-  const waits = partsOf(chat, 'tool-order').filter(({ state }) => state === 'approval-requested')
+export async function respond(
+  chat: Chat,
+  approved: boolean,
+  count = 99,
+  message?: string,
+): Promise<void> {
+  const among = chat.messages.filter(({ id }) => message === undefined || id === message)
+  const parts = among.flatMap((one) => one.parts).filter(({ type }) => type === 'tool-order')
+  const waits = parts.filter(({ state }) => state === 'approval-requested')
   expect(waits.length).toBeGreaterThan(0)
   for (const { approval } of waits.slice(0, count)) {
     await chat.addToolApprovalResponse({ id: approval?.id ?? '', approved })

@@ -86,6 +86,8 @@ test('D4 C7 C10 the program of docs/guides/operating.md prints what is shown', (
 test('C2 the program of docs/guides/scopes.md prints what is shown', () => expectRuns('scopes.mjs'))
 test('K1 the program of docs/guides/langgraph.md prints what is shown', () =>
   expectRuns('langgraph.mjs'))
+test('K1 the program of docs/guides/langgraph-resume.md prints what is shown', () =>
+  expectRuns('langgraph-resume.mjs'))
 test('O3 D11 the drill of docs/recovery.md prints what is shown', () => expectRuns('recovery.mjs'))
 
 test('K2 the program of docs/guides/ai-sdk.md prints what is shown', () => expectRuns('ai-sdk.mjs'))
@@ -104,6 +106,7 @@ test('O3 every whole program in the documents is run here', () => {
     'chaos',
     'gate',
     'graphs',
+    'langgraph-resume',
     'langgraph',
     'operating',
     'recovery',

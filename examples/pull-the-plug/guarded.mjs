@@ -4,6 +4,7 @@
 import { isInterrupted } from '@langchain/langgraph'
 import { open } from 'counterfoil'
 import { CounterfoilSaver, guard, watch } from 'counterfoil/langgraph'
+import { z } from 'zod'
 import { buyer, task, tools } from './graph.mjs'
 
 const [, , store = '', threadId = 'purchase-1'] = process.argv
@@ -14,7 +15,11 @@ const cf = await open({ store })
 const saver = new CounterfoilSaver(cf)
 const guarded = guard(cf, tools, {
   get_quote: { replayClass: 'pure' },
-  place_order: { replayClass: 'unsafe_on_replay', blastRadius: 'money' },
+  place_order: {
+    ...{ replayClass: 'unsafe_on_replay', blastRadius: 'money' },
+    // Whoever says that it happened says which order it is; else they are asked again.
+    output: z.looseObject({ order: z.string() }),
+  },
 })
 const graph = buyer(guarded, saver)
 
@@ -24,6 +29,10 @@ tell(await graph.invoke(begun ? null : task, config))
 watch(cf, graph, {
   threads: (id) => id === threadId,
   onResult: (_, result) => tell(/** @type {any} */ (result)),
+  onError: (error) => {
+    console.error(String(error))
+    process.exit(1)
+  },
 })
 
 /** @param {{ messages: import('@langchain/core/messages').BaseMessage[] }} result */

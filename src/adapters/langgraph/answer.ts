@@ -8,6 +8,7 @@ import {
   type Counterfoil,
   CounterfoilError,
   type DecideRequest,
+  isCounterfoilError,
   type ReplayUnsafeError,
 } from '../../index.ts'
 import { canonical } from '../../model/canonical.ts'
@@ -34,15 +35,28 @@ export interface Asked {
 }
 
 const deciding = new WeakMap<object, Promise<void>>()
+/** Tasks of an invocation that was given an answer, as against one that found an earlier one. */
+const resumed = new WeakSet<object>()
 
 /** Decides what the task was resumed with; every call of the task waits for that. */
 export function takeAnswers(cf: Counterfoil, { scratchpad, threadId }: Task): Promise<void> {
-  const given = spacesOf(cf).takeResumes(threadId).filter(isAnswer).flat() as Answer[]
-  const answers = [...answersIn(scratchpad), ...given]
+  const said = spacesOf(cf).takeResumes(threadId)
+  if (said.length > 0) resumed.add(scratchpad.resume)
+  const isNew = resumed.has(scratchpad.resume)
+  const given = answersOf(said.filter(isAnswer))
+  // LangGraph keeps earlier answers beside later ones: the last about an item is the one that is
+  // meant.
+  const all = [...answersIn(scratchpad), ...given]
+  const answers = [...new Map(all.map((answer) => [answer.itemId, answer])).values()]
   const before = deciding.get(scratchpad.resume) ?? Promise.resolve()
   if (answers.length === 0) return before
   const decided = before.then(async () => {
-    for (const answer of answers) await decide(cf, threadId, answer)
+    for (const answer of answers) {
+      await decide(cf, threadId, answer, isNew).catch((error) => {
+        // It was refused when it was given: whoever goes on with null has not said it again.
+        if (isNew || !isCounterfoilError(error) || error.retryable) throw error
+      })
+    }
   })
   decided.catch(() => {}) // whoever waits is told
   deciding.set(scratchpad.resume, decided)
@@ -58,7 +72,12 @@ function answersIn(scratchpad: Scratchpad): Answer[] {
     delete scratchpad.nullResume
     own.push(nullResume)
   }
-  return own.flat() as Answer[]
+  return answersOf(own)
+}
+
+/** LangGraph puts an answer beside the list of all before it: lists in lists, as many as came. */
+function answersOf(values: readonly unknown[]): Answer[] {
+  return values.flat(Number.POSITIVE_INFINITY) as Answer[]
 }
 
 // Other things have an `itemId` too: what a user's own interrupt is answered with is theirs.
@@ -69,8 +88,16 @@ function isAnswer(value: unknown): boolean {
   return isRecord(value) && isItemId.test(String(value['itemId']))
 }
 
-async function decide(cf: Counterfoil, threadId: string, answer: Answer): Promise<void> {
+async function decide(
+  cf: Counterfoil,
+  threadId: string,
+  answer: Answer,
+  isNew: boolean,
+): Promise<void> {
   const { itemId, ...said } = answer
+  const denies = said.outcome === 'did_not_happen' || said.outcome === 'fail'
+  // It was too early to say so then, and nobody has looked since.
+  if (denies && !isNew && said.madeSure !== true) return
   const item = await cf.inbox.get(itemId)
   if (item.runId !== threadId) {
     throw invalid(`item ${itemId} belongs to thread ${item.runId}, and this is ${threadId}`)
@@ -110,6 +137,8 @@ export async function interruptFor(
 /** Something the task was resumed with that nobody has asked for. */
 function unused({ resume, nullResume, interruptCounter }: Scratchpad): unknown {
   if (resume.length > interruptCounter + 1) return resume.at(-1)
+  // What an earlier invocation was given, and refused: nobody has said it again.
+  if (!resumed.has(resume)) return undefined
   // LangGraph keeps the last answer beside those that were given out.
   const used = resume.some((value) => shown(value) === shown(nullResume))
   return used ? undefined : nullResume
@@ -139,6 +168,8 @@ export function loud(error: unknown): Error {
     },
   }
   passing.cause = error
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (code !== undefined) Object.assign(passing, { code })
   return Object.defineProperties(passing, { name: { value: 'GraphInterrupt' }, interrupts })
 }
 

@@ -16,6 +16,7 @@ import { isRecordedKey, makeTool } from '../../model/tool.ts'
 import { type Anchor, anchorOf, noSaver, taskIdOf } from './anchor.ts'
 import { interruptFor, loud, takeAnswers } from './answer.ts'
 import { deskOf, type Made, type Seat } from './desk.ts'
+import { fitting, revived } from './fit.ts'
 import type { GuardRules } from './rules.ts'
 import { CounterfoilSaver } from './saver.ts'
 import { spacesOf } from './spaces.ts'
@@ -51,6 +52,8 @@ export interface HostCall {
   /** All that its task does. */
   readonly isTask: boolean
   readonly run: (how: How) => unknown
+  /** Why a value cannot be its result, if it cannot; of a person's as well as of its own. */
+  readonly misfit?: (result: unknown) => string | null
   readonly onCall: ((call: AnsweredCall) => void) | undefined
 }
 
@@ -59,8 +62,8 @@ export interface How {
   readonly edited: { readonly value: unknown } | null
   /** Aborted by LangGraph, or by the time limit of the call. */
   readonly signal: AbortSignal
-  /** The place of the call in the model's reply. */
-  readonly index: number
+  /** The place of the call in the model's reply; null where it is made as if it had no guard. */
+  readonly index: number | null
 }
 
 const infos = new AsyncLocalStorage<GuardedCallInfo>()
@@ -72,7 +75,7 @@ export function callInfo(): GuardedCallInfo | undefined {
 
 export async function guardedCall(call: HostCall): Promise<unknown> {
   const task = taskOf(call.config)
-  if (task === null) throw noSaver()
+  if (task === null || saverOf(call.cf, task) === null) return unguarded(call)
   const own = new Own(call, task)
   try {
     return await own.make()
@@ -81,6 +84,16 @@ export async function guardedCall(call: HostCall): Promise<unknown> {
     spacesOf(call.cf).stopAll(task.config)
     throw loud(error)
   }
+}
+
+/**
+ * Tools may be shared with a graph whose checkpoints are elsewhere. A pure one does there what it
+ * always did; another is refused, and a model is not told, lest it look for a way around.
+ */
+function unguarded({ rules, config, run }: HostCall): unknown {
+  if (rules.replayClass !== 'pure') throw loud(noSaver())
+  const signal = config?.signal ?? new AbortController().signal
+  return run({ edited: null, signal, index: null })
 }
 
 class Own {
@@ -101,6 +114,7 @@ class Own {
     const { call, task } = this
     const { cf, name, callId, rules } = call
     const saver = saverOf(cf, task)
+    if (saver === null) throw noSaver()
     await takeAnswers(cf, task)
     const { serde } = saver
     const input = await toInput(serde, call.input)
@@ -181,12 +195,16 @@ class Own {
   /** The call as the engine knows it: what it does is to run the host's function. */
   private tool(anchor: Anchor, input: unknown, serde: SerializerProtocol): Tool {
     const { rules, name } = this.call
-    const { interrupts: _, allowIdentical: __, ...spec } = rules
+    const { interrupts: _, allowIdentical: __, output, ...spec } = rules
+    const { misfit } = this.call
+    const isPure = rules.replayClass === 'pure'
     const { probe, externalId, usage, idempotencyKey } = spec
     const seen = (plain: unknown) => (this.raw ? this.raw.value : plain)
     return makeTool(name, {
       ...spec,
-      ...(rules.replayClass === 'pure' ? { timeoutMs: noTimeoutMs } : {}),
+      ...(isPure ? { timeoutMs: noTimeoutMs } : {}),
+      ...(output && { output: revived(output, serde) }),
+      ...(misfit && !isPure && { output: revived(fitting(misfit), serde) }),
       run: (given: unknown, info: CallInfo) => this.run(given, info, anchor, input, serde),
       ...(externalId && { externalId: (plain: unknown) => externalId(seen(plain)) }),
       ...(usage && { usage: (plain: unknown) => usage(seen(plain)) }),
@@ -257,10 +275,9 @@ class Own {
   }
 }
 
-function saverOf(cf: Counterfoil, { checkpointer, threadId }: Task): CounterfoilSaver {
+function saverOf(cf: Counterfoil, { checkpointer, threadId }: Task): CounterfoilSaver | null {
   const usable = checkpointer instanceof CounterfoilSaver && checkpointer.cf === cf
-  if (!usable || threadId === '') throw noSaver()
-  return checkpointer
+  return usable && threadId !== '' ? checkpointer : null
 }
 
 function keyOf(key: NonNullable<GuardRules['idempotencyKey']>): typeof key {

@@ -116,7 +116,8 @@ async function runTool(
   { edited, signal, index }: How,
 ): Promise<unknown> {
   const input = edited ? await parse(original.schema, edited.value) : parsed
-  const own = withOwnSubgraphs({ ...config, signal }, index * subgraphsMax)
+  const own =
+    index === null ? config : withOwnSubgraphs({ ...config, signal }, index * subgraphsMax)
   const raw = await original._call(input, runManager, own)
   return isStream(raw) ? drained(raw, runManager as Listener) : raw
 }

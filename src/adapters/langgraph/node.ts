@@ -19,7 +19,7 @@ export function guardNode<State, Config, Out>(
   rules: GuardedRules,
   fn: (state: State, config: Config) => Out | Promise<Out>,
 ): (state: State, config: Config) => Promise<Out> {
-  const guarded = guardFunction(cf, 'guardNode()', rules, fn)
+  const guarded = guardFunction(cf, 'guardNode()', rules, fn, misfitOfNode)
   return async (state, config) => {
     const given = config as RunnableConfig
     const run = (now: unknown, signal: AbortSignal) => fn(now as State, { ...config, signal })
@@ -43,6 +43,13 @@ export function guardTask<Args extends unknown[], Out>(
   }
 }
 
+/** LangGraph refuses such a result, at every replay of its record again. */
+function misfitOfNode(result: unknown): string | null {
+  if (Array.isArray(result)) return result.map(misfitOfNode).find((why) => why !== null) ?? null
+  if (result === null || result === undefined || typeof result === 'object') return null
+  return `a node gives the update of its state, an object; this is a ${typeof result}`
+}
+
 type Run = (input: unknown, signal: AbortSignal) => unknown
 
 function guardFunction(
@@ -50,6 +57,7 @@ function guardFunction(
   what: string,
   { name: own, onCall, ...rules }: GuardedRules,
   fn: unknown,
+  misfit: (result: unknown) => string | null = () => null,
 ): (config: RunnableConfig, input: unknown, run: Run) => Promise<unknown> {
   const faults = faultsOf(own ?? 'node', rules)
   if (typeof fn !== 'function') faults.push('it needs a function')
@@ -58,7 +66,7 @@ function guardFunction(
     const name = own ?? taskOf(config)?.node ?? ''
     return guardedCall({
       ...{ cf, name, rules: rules as GuardRules, config, callId: null, isTask: true },
-      ...{ input, onCall },
+      ...{ input, onCall, misfit },
       run: ({ edited, signal }) => run(edited ? edited.value : input, signal),
     })
   }

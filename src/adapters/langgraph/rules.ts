@@ -1,5 +1,6 @@
 // What people declare of a tool, a node or a task: its replay class, and what goes with it.
 import { type Beat, type BlastRadius, CounterfoilError, type RateLimit } from '../../index.ts'
+import type { Schema } from '../../model/schema.ts'
 import { isRecord } from '../../model/state.ts'
 import {
   type AnySpec,
@@ -14,6 +15,11 @@ type Any = any
 
 /** How a call may be made again, and what is known of it besides. */
 export type GuardRules = ClassRules<Any, Any> & {
+  /**
+   * What its result must fit: any Standard Schema. A person who says that a call happened is asked
+   * again if what they state as its result does not.
+   */
+  output?: Schema
   timeoutMs?: number
   retry?: RetryPolicy
   heartbeatMs?: number
@@ -36,7 +42,15 @@ export type GuardRules = ClassRules<Any, Any> & {
 }
 
 const forClass: readonly (keyof GuardRules | 'shareMs')[] = [
-  ...(['replayClass', 'timeoutMs', 'retry', 'heartbeatMs', 'externalId', 'amount'] as const),
+  ...([
+    'replayClass',
+    'output',
+    'timeoutMs',
+    'retry',
+    'heartbeatMs',
+    'externalId',
+    'amount',
+  ] as const),
   ...(['usage', 'tags', 'blastRadius', 'rateLimit', 'beat', 'probe', 'quietMs'] as const),
   ...(['outlives', 'idempotencyKey', 'keyTtlMs'] as const),
 ]

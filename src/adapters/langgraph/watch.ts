@@ -11,6 +11,7 @@ const pollMs = 500
 /** Between a command's decision and its hold on the thread. */
 const graceMs = 1_000
 const countMax = 100
+const warnedMax = 1_000
 
 /** A compiled graph, an agent or an entrypoint, as far as it is used here. */
 export interface WatchedGraph {
@@ -27,7 +28,10 @@ export interface WatchOptions {
   threads?: (threadId: string) => boolean
   /** Told what a thread came to that went on. */
   onResult?: (threadId: string, result: unknown) => void
-  /** Told what went wrong; it looks again all the same. */
+  /**
+   * Told what went wrong; it looks again all the same. Unless given, each cause is a warning of the
+   * process, once.
+   */
   onError?: (error: unknown, threadId: string | null) => void
 }
 
@@ -87,6 +91,8 @@ class Watcher {
   private open: ReadonlyMap<string, string> | null = null
   /** Threads to look at: whether an item of theirs was seen to be decided. */
   private readonly todo = new Map<string, boolean>()
+  /** Causes that a warning was given of. */
+  private readonly warned = new Set<string>()
 
   constructor(cf: Counterfoil, graph: WatchedGraph, options: WatchOptions) {
     this.cf = cf
@@ -95,11 +101,11 @@ class Watcher {
   }
 
   async look(): Promise<void> {
-    const { onError, threads = () => true } = this.options
+    const { threads = () => true } = this.options
     try {
       await this.find()
     } catch (error) {
-      onError?.(error, null)
+      this.tell(error, null)
     }
     for (const [threadId, seen] of [...this.todo]) {
       try {
@@ -107,9 +113,19 @@ class Watcher {
         if (done) this.todo.delete(threadId)
       } catch (error) {
         this.todo.delete(threadId)
-        onError?.(error, threadId)
+        this.tell(error, threadId)
       }
     }
+  }
+
+  private tell(error: unknown, threadId: string | null): void {
+    const { onError } = this.options
+    if (onError) return onError(error, threadId)
+    const where = threadId === null ? 'watch()' : `watch(): thread ${threadId}`
+    const message = `${where} could not go on: ${String(error)}`
+    if (this.warned.has(message)) return
+    if (this.warned.size < warnedMax) this.warned.add(message)
+    process.emitWarning(message, 'Counterfoil')
   }
 
   /** Threads of which an item was decided since the last look, or that wait for their host. */

@@ -142,7 +142,7 @@ function belowUnkept({ path, levels }: Task, { checkpointId }: Level): Anchor {
   return { nodeId: short(`${namesOf(path)}#${taskId}`), checkpointId, taskId, ...uncounted }
 }
 
-function namesOf(path: string): string {
+export function namesOf(path: string): string {
   return path
     .split('|')
     .map((part) => part.replace(/:[^:]*$/, ''))
@@ -182,6 +182,17 @@ function askedIn(
   }
   const alone = [input, ...fields].find((each) => isObject(each) && each['id'] === callId)
   return alone === undefined ? null : { messageId: null, calls: [alone as AskedCall] }
+}
+
+/** Ids of the messages in what a task was given. */
+export function messagesIn(input: unknown): string[] {
+  const fields = isList(input) ? [input] : isObject(input) ? Object.values(input) : []
+  return fields.filter(isList).flatMap((list) =>
+    list.flatMap((each) => {
+      const id = isObject(each) ? each['id'] : undefined
+      return typeof id === 'string' ? [id] : []
+    }),
+  )
 }
 
 /** Ids of the calls of a reply that are word for word the same, in its order. */

@@ -5,6 +5,7 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
 import {
   type CallInfo,
+  type CallRecord,
   type Counterfoil,
   isCounterfoilError,
   type ReplayUnsafeError,
@@ -15,6 +16,7 @@ import { canonical, sha256 } from '../../model/canonical.ts'
 import { isRecordedKey, makeTool } from '../../model/tool.ts'
 import { type Anchor, anchorOf, noSaver, taskIdOf } from './anchor.ts'
 import { interruptFor, loud, takeAnswers } from './answer.ts'
+import { inTurn, offLine } from './branch.ts'
 import { deskOf, type Made, type Seat } from './desk.ts'
 import { fitting, revived } from './fit.ts'
 import type { GuardRules } from './rules.ts'
@@ -127,7 +129,9 @@ class Own {
     if (task.config.signal?.aborted) throw this.hosts(task.config.signal.reason)
     const counts = isPure || rules.allowIdentical === true
     const id = anchor.callId ?? (counts ? null : sha256(canonical([name, input ?? null])))
-    const made = await this.through(anchor, id, input, serde)
+    const made = isPure
+      ? await this.through(anchor, id, input, serde)
+      : await this.onBranch(saver, anchor, id, input)
     const mine = callId !== null && anchor.callId !== null && callId !== anchor.callId
     const plain = mine ? readdressed(made.plain, anchor.callId, callId) : made.plain
     const result = await fromPlain(serde, plain)
@@ -161,18 +165,44 @@ class Own {
     spaces.decided(threadId)
   }
 
+  /** A call of a branch is answered by what another branch has on record. */
+  private async onBranch(
+    saver: CounterfoilSaver,
+    anchor: Anchor,
+    id: string | null,
+    input: unknown,
+  ): Promise<Made> {
+    const { cf, name, callId } = this.call
+    const { task } = this
+    return inTurn(cf, task.threadId, async (isOver) => {
+      const found = await offLine(saver, task, anchor, name, input)
+      if (found === null) isOver()
+      else if ('itemId' in found) {
+        const { itemId } = found
+        throw await interruptFor(cf, task, { itemId, call: { tool: name } }, null)
+      }
+      const answer = found?.answer ?? null
+      const own = id ?? (answer === null ? null : canonical([name, input ?? null]))
+      const made = await this.through(anchor, own, input, saver.serde, answer)
+      if (answer === null || callId === null) return made
+      return { plain: readdressed(made.plain, null, callId), replayed: true }
+    })
+  }
+
   private async through(
     anchor: Anchor,
     callId: string | null,
     input: unknown,
     serde: SerializerProtocol,
+    answer: CallRecord | null = null,
   ): Promise<Made> {
     const { call, task } = this
     const desk = deskOf(call.cf)
     const seat: Seat = desk.join(task, anchor)
     const tool = this.tool(anchor, input, serde)
     const { standsFor } = anchor
-    const options = { ...(callId === null ? {} : { callId }), standsFor }
+    const placed = answer === null ? {} : { placed: { answer } }
+    const options = { ...(callId === null ? {} : { callId }), standsFor, ...placed }
     try {
       const name = callId === null ? null : `${call.name}/${callId}`
       return await seat.call(name, (scope) => scope.call(tool, input, options))

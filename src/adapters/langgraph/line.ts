@@ -22,6 +22,8 @@ export interface Mark extends Space {
   readonly outer: Mark | undefined
   /** It has an interrupt, or an error: it makes no further step. */
   stopped: boolean
+  /** The checkpoint that it has put last. */
+  putId: string | null
 }
 
 /**
@@ -32,8 +34,10 @@ export function isInvocation(config: RunnableConfig): boolean {
   return config.recursionLimit !== undefined && 'tags' in config && 'metadata' in config
 }
 
-export function newMark(config: RunnableConfig, mark: Omit<Mark, 'outer' | 'stopped'>): Mark {
-  const made = { ...mark, outer: innermost(config), stopped: false }
+type Own = 'outer' | 'stopped' | 'putId'
+
+export function newMark(config: RunnableConfig, mark: Omit<Mark, Own>): Mark {
+  const made = { ...mark, outer: innermost(config), stopped: false, putId: null }
   const { configurable } = config
   if (configurable) Object.assign(configurable, { [key]: made })
   return made
@@ -95,11 +99,17 @@ export function isOnLine({ stepId, parentId, source, mark }: Placed, head: strin
   return source === 'update' || (onPurpose && mark.headId === head)
 }
 
+/** Whether an invocation has done with a checkpoint that it has sent from. */
+export function isDone({ stopped, putId }: Mark, checkpointId: string): boolean {
+  return stopped || (putId !== null && putId !== checkpointId)
+}
+
 /** Whether an invocation may send from a checkpoint, with this head. */
 export function isCurrent(mark: Mark, checkpointId: string, head: string | null): boolean {
   return head === checkpointId || (isAskedBack(mark, checkpointId) && mark.headId === head)
 }
 
-function isAskedBack({ asked, fromId, headId }: Mark, checkpointId: string | null): boolean {
+/** Whether it began from this one, which was asked for when it was no longer the head. */
+export function isAskedBack({ asked, fromId, headId }: Mark, checkpointId: string | null): boolean {
   return asked && fromId === checkpointId && headId !== fromId
 }

@@ -1,5 +1,6 @@
 // What the host passes in the config of a call, and what the saver was made with, both checked.
 import type { RunnableConfig } from '@langchain/core/runnables'
+import type { CheckpointMetadata } from '@langchain/langgraph-checkpoint'
 import { CounterfoilError } from '../../index.ts'
 import type { Space } from './saver-chain.ts'
 
@@ -46,6 +47,12 @@ export function configOf({ threadId, space }: Space, stepId: string) {
   return {
     configurable: { thread_id: threadId, checkpoint_ns: space, checkpoint_id: stepId },
   }
+}
+
+/** With the id of the request: one that is retried with the same id resumes the thread. */
+export function withRunId(metadata: CheckpointMetadata, config: RunnableConfig) {
+  const runId: unknown = config.metadata?.['run_id']
+  return runId === undefined ? metadata : { run_id: runId, ...metadata }
 }
 
 function textOf(name: string, value: unknown): string {

@@ -20,6 +20,7 @@ import {
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
 import { asidePrefix, bodySum, type Counterfoil, isAside, type ThreadWrite } from '../../index.ts'
+import { noteBranch } from './branch-notes.ts'
 import { Heard } from './heard.ts'
 import {
   aroundOf,
@@ -54,6 +55,7 @@ import {
   stepOf,
   threadOf,
   triesMax,
+  withRunId,
 } from './saver-config.ts'
 import { checkpointOf, type Document, documentOf, has } from './saver-document.ts'
 import { deltaHistory } from './saver-history.ts'
@@ -241,7 +243,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       parent?.document ?? null,
       isKnown,
     )
-    const noteJson = sealValue(await dump(this.serde, metadata))
+    const noteJson = sealValue(await dump(this.serde, withRunId(metadata, config)))
     const note = { ...space, noteJson, createdAt: this.cf.store.clock.now() }
     for (let tries = 0; tries < triesMax; tries++) {
       // What this process holds to be true of the space, and then what is true.
@@ -280,11 +282,14 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     tries: number,
   ): Promise<{ stepId: string; head?: string | null }> {
     const { id: stepId } = checkpoint
-    if (mark === undefined) return { stepId }
-    const placed = { stepId, parentId: stepIdOf(config), source: metadata.source, mark }
-    const head = tries === 0 ? expectedHead(placed) : await this.cf.threads.headOf(space)
-    if (!isOff && isOnLine(placed, head)) return { stepId, head }
-    return { stepId: `${asidePrefix}${stepId}` }
+    const parentId = stepIdOf(config)
+    const placed = mark && { stepId, parentId, source: metadata.source, mark }
+    const isFirst = placed !== undefined && tries === 0
+    const head = isFirst ? expectedHead(placed) : await this.cf.threads.headOf(space)
+    const isBeside = isOff || (placed !== undefined && !isOnLine(placed, head))
+    if (isBeside) return { stepId: `${asidePrefix}${stepId}` }
+    if (head !== parentId) await noteBranch(this.cf, space.threadId, stepId)
+    return placed ? { stepId, head } : { stepId }
   }
 
   /** LangGraph goes back in a subgraph by a list: to this step, or to before its first one. */

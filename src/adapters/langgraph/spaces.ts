@@ -105,6 +105,7 @@ export class Spaces {
       if (mark)
         this.checkWritten(threadId, [...around, { threadId, space, stepId: parentId ?? '' }])
       const aside = mark ? await insisted(this.cf, write) : await write()
+      if (mark) mark.putId = checkpoint.id
       this.note(threadId, space, checkpoint, { parentId, source: metadata.source, aside })
     } catch (error) {
       if (!mark) throw error

@@ -5,7 +5,7 @@
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { type Counterfoil, CounterfoilError } from '../../index.ts'
 import { leaseMs } from '../../model/limits.ts'
-import { isCurrent, type Level, type Mark, markOf } from './line.ts'
+import { isCurrent, isDone, type Level, type Mark, markOf } from './line.ts'
 import { spacesOf } from './spaces.ts'
 
 /** An invocation that says nothing for so long is not waited for: its records tell what it did. */
@@ -49,7 +49,7 @@ async function takeAt(
     if (aside || !isCurrent(mark, stepId, head)) throw moved(tool, threadId)
     const owner = owned.get(key)
     if (owner === mark) return
-    if (owner === undefined || owner.stopped || clock.mono() > until) break
+    if (owner === undefined || isDone(owner, stepId) || clock.mono() > until) break
     await spaces.change(lookMs)
   }
   owned.set(key, mark)

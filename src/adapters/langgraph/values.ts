@@ -67,13 +67,17 @@ export async function fromPlain(serde: SerializerProtocol, plain: unknown): Prom
   return revived(await serde.loadsTyped('json', JSON.stringify(json)))
 }
 
-/** One record that answers several calls: each of them with messages of its own. */
-export function readdressed(plain: unknown, from: string, to: string): unknown {
+/**
+ * One record that answers several calls: each of them with messages of its own. `from`: the call
+ * whose messages they are; null for whichever it was.
+ */
+export function readdressed(plain: unknown, from: string | null, to: string): unknown {
   if (Array.isArray(plain)) return plain.map((item) => readdressed(item, from, to))
   if (!isRecord(plain)) return plain
   const entries = Object.entries(plain).map(([key, item]) => [key, readdressed(item, from, to)])
   const copy = Object.fromEntries(entries) as Record<string, unknown>
-  if (copy['tool_call_id'] !== from) return copy
+  const was = copy['tool_call_id']
+  if (was === to || (from === null ? typeof was !== 'string' : was !== from)) return copy
   const id = typeof copy['id'] === 'string' ? { id: `${copy['id']}-${to}` } : {}
   return { ...copy, ...id, tool_call_id: to }
 }

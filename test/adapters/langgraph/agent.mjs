@@ -2,7 +2,8 @@
 // every thread is through or waits for a person.
 // agent.mjs <store> <upstream port> <how> <die at: name:n, or -> <work: JSON>
 //   guarded | plain   with us, or with LangGraph's own saver and the same tools as they are
-//   work              { threads: […], answers: { thread: what it is resumed with }, watched: […] }
+//   work              { threads: […], answers: { thread: what it is resumed with }, watched: […],
+//                     requests: so many invocations of each thread at once }
 import { randomUUID } from 'node:crypto'
 import { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import { AIMessage, HumanMessage } from '@langchain/core/messages'
@@ -16,7 +17,7 @@ import { z } from 'zod'
 import { post } from '../../crash/workload.mjs'
 
 const [, , store = '', port = '0', how = 'guarded', dieAt = '-', given = '{}'] = process.argv
-const { threads = [], answers = {}, watched = [] } = JSON.parse(given)
+const { threads = [], answers = {}, watched = [], requests = 1 } = JSON.parse(given)
 const [dieName, dieCount] = dieAt.split(':')
 let hits = 0
 
@@ -27,8 +28,11 @@ function hit(/** @type {string} */ name) {
 
 /** The calls of a reply, by how many came before it; their ids are others whenever it is asked. */
 function callsOf(/** @type {string} */ to, /** @type {number} */ turn) {
+  // Requests at once have a model that says the same in other words.
+  const other = requests > 1 ? { words: randomUUID() } : {}
   const call = (/** @type {string} */ name, /** @type {any} */ args) => ({
-    ...{ type: /** @type {const} */ ('tool_call'), id: randomUUID(), name, args },
+    ...{ type: /** @type {const} */ ('tool_call'), id: randomUUID(), name },
+    args: { ...args, ...other },
   })
   if (turn === 0) return [call('search', { q: to }), call('mail', { to, subject: 'hello' })]
   if (turn === 1) return [call('charge', { to, n: 1 }), call('mail', { to, subject: 'bye' })]
@@ -66,9 +70,9 @@ class Model extends BaseChatModel {
 
 /**
  * @param {string} name
- * @param {unknown} input
+ * @param {Record<string, unknown>} input
  */
-async function send(name, input) {
+async function send(name, { words: _, ...input }) {
   const { idempotencyKey: key = null, attemptId = null } = callInfo() ?? {}
   hit(`before ${name}`)
   const result = await post(Number(port), { tool: name, key, input, attemptId })
@@ -76,8 +80,8 @@ async function send(name, input) {
   return result
 }
 
-const mailSchema = z.object({ to: z.string(), subject: z.string() })
-const chargeSchema = z.object({ to: z.string(), n: z.number() })
+const mailSchema = z.object({ to: z.string(), subject: z.string(), words: z.string().optional() })
+const chargeSchema = z.object({ to: z.string(), n: z.number(), words: z.string().optional() })
 const tools = [
   tool(async ({ q }) => `found ${q}`, { name: 'search', schema: z.object({ q: z.string() }) }),
   tool((input) => send('mail', input), { name: 'mail', schema: mailSchema }),
@@ -149,6 +153,18 @@ async function seeThrough() {
   await watching.stop()
 }
 
+/** What a request is told that came second is no fault: another one goes on with the thread. */
+const isSecond = (/** @type {any} */ error) => requests > 1 && error.code === 'THREAD_MOVED'
+
+const atOnce = (/** @type {string} */ thread) =>
+  Promise.all(
+    Array.from({ length: requests }, () =>
+      work(thread).catch((error) => {
+        if (!isSecond(error)) throw error
+      }),
+    ),
+  )
+
 const work = async (/** @type {string} */ thread) => {
   const input = await inputOf(thread)
   // A task that is over is not among the next, though its step has not been taken yet.
@@ -156,7 +172,7 @@ const work = async (/** @type {string} */ thread) => {
   if (input === null && tasks.length === 0) return
   await graph.invoke(/** @type {any} */ (input), configOf(thread))
 }
-await Promise.all([...threads.map(work), seeThrough()])
+await Promise.all([...threads.map(atOnce), seeThrough()])
 const ends = await Promise.all([...threads, ...watched].map(endOf))
 await cf?.close()
 process.stdout.write(JSON.stringify(ends))

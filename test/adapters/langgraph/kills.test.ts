@@ -11,6 +11,7 @@ import { killsWanted as wanted } from '../../size.ts'
 const program = fileURLToPath(new URL('./agent.mjs', import.meta.url))
 // Each moment once.
 const killsWanted = wanted(14, 1 / 4)
+const atOnceWanted = wanted(12, 1 / 8)
 
 /** In the middle of tool nodes, around what is written for them and for LangGraph. */
 const moments = [
@@ -41,6 +42,12 @@ interface Work {
   answers: Record<string, unknown>
   /** Threads whose items were decided in the inbox. */
   watched: string[]
+}
+
+/** Several invocations of each thread at once, in one process or each in one of its own. */
+interface AtOnce {
+  readonly requests: number
+  readonly processes: number
 }
 
 function ofThread(effects: readonly Effect[], thread: string): Effect[] {
@@ -87,13 +94,25 @@ class Run {
   byCommand = 0
   byInbox = 0
 
-  constructor(site: Site) {
+  private readonly atOnce: (n: number) => AtOnce
+
+  constructor(site: Site, atOnce: (n: number) => AtOnce) {
     this.site = site
+    this.atOnce = atOnce
   }
 
-  async process(dieAt: string): Promise<'killed' | 'ended'> {
+  /** The first of the processes dies; the others see their requests through. */
+  async process(dieAt: string, n = 0): Promise<'killed' | 'ended'> {
+    const { requests, processes } = this.atOnce(n)
+    const others = Array.from({ length: processes - 1 }, () => this.one('-', requests))
+    const [first] = await Promise.all([this.one(dieAt, requests), ...others])
+    return first
+  }
+
+  private async one(dieAt: string, requests: number): Promise<'killed' | 'ended'> {
     const { work, site } = this
-    const args = [site.store, site.port, 'guarded', dieAt, JSON.stringify(work)]
+    const given = JSON.stringify({ ...work, requests })
+    const args = [site.store, site.port, 'guarded', dieAt, given]
     const { signal, code, out, error } = await site.spawn(program, args).exit
     if (signal === 'SIGKILL') return 'killed'
     if (code !== 0) throw new Error(`agent, ${dieAt}: ${code ?? signal}, ${error}`)
@@ -131,16 +150,18 @@ class Run {
   }
 }
 
-async function killed(store?: string) {
+const one = () => ({ requests: 1, processes: 1 })
+
+async function killed(store?: string, atOnce: (n: number) => AtOnce = one, killMax = killsWanted) {
   const site = await Site.open(1, store)
-  const run = new Run(site)
+  const run = new Run(site, atOnce)
   const threads: string[] = []
   let kills = 0
-  for (let n = 0; kills < killsWanted; n++) {
+  for (let n = 0; kills < killMax; n++) {
     const thread = `t-${n}`
     threads.push(thread)
     run.work.threads.push(thread)
-    if ((await run.process(moments[n % moments.length] ?? '-')) === 'killed') kills++
+    if ((await run.process(moments[n % moments.length] ?? '-', n)) === 'killed') kills++
     await run.decide()
   }
   for (let round = 0; threads.some((each) => run.ends.get(each)?.state !== 'done'); round++) {
@@ -153,7 +174,8 @@ async function killed(store?: string) {
     const own = ofThread(effects, thread)
     const sent = own.filter(({ tool }) => tool !== 'model')
     const end = run.ends.get(thread) as End
-    const found = [...faults(sent, expected(thread)), ...askedAgain(own)]
+    const again = atOnce === one ? askedAgain(own) : []
+    const found = [...faults(sent, expected(thread)), ...again]
     return [...found, ...wrongTold(own, thread, end)].map((line) => `${thread} ${line}`)
   })
   wrong.push(...(await site.findings()))
@@ -171,7 +193,19 @@ async function expectSafe(store?: string): Promise<void> {
   expect(Math.min(byCommand, byInbox)).toBeGreaterThan(kills / 10)
 }
 
+/** Two, then three requests; in one process, then in two. */
+async function expectSafeAtOnce(store?: string): Promise<void> {
+  const atOnce = (n: number) => ({ requests: 2 + (n % 2), processes: 1 + (Math.floor(n / 2) % 2) })
+  const { wrong, kills } = await killed(store, atOnce, atOnceWanted)
+  expect(wrong).toEqual([])
+  expect(kills).toBe(atOnceWanted)
+}
+
 describe('SQLite', () => {
+  test('K1, C2 agents are killed with two and three requests at once', async () => {
+    await expectSafeAtOnce()
+  }, 600_000)
+
   test('K1, J1 agents are killed in their tool nodes', async () => {
     await expectSafe()
   }, 600_000)
@@ -192,6 +226,10 @@ describe('SQLite', () => {
 })
 
 describePostgres('Postgres', () => {
+  test('K1, C2 agents are killed with two and three requests at once', async () => {
+    await expectSafeAtOnce(postgresUrl())
+  }, 600_000)
+
   test('K1, J1 agents are killed in their tool nodes', async () => {
     await expectSafe(postgresUrl())
   }, 600_000)

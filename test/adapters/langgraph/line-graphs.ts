@@ -21,7 +21,10 @@ import { unsafe } from './lab.ts'
 let worded = 0
 
 /** What a model says: the same thing, in other words. */
-export const inOtherWords = (what: string) => `${what}/${++worded}`
+export const inOtherWords = (what: string) => (words.steady ? what : `${what}/${++worded}`)
+
+/** A model that says the same again, for tests of what is then found on record. */
+export const words = { steady: false }
 
 export const State = Annotation.Root({
   words: Annotation<string>,

@@ -1,7 +1,7 @@
-// Branches: a thread that was taken back to an earlier checkpoint, or whose state was updated there,
-// goes another way from there. What was sent on the way that was left stays sent. So a call of a
-// branch that has no record of its own takes one of the same tool and input that was made off its
-// line, and gets a row that names it.
+// Branches: a thread that was taken back to an earlier checkpoint, or whose state was updated
+// there, goes another way from there. What was sent on the way that was left stays sent. So a call
+// of a branch that has no record of its own takes one of the same tool and input that was made off
+// its line, and gets a row that names it.
 //
 // A record was made from the checkpoint that was the head at the time: who is off the line sends
 // nothing. Of the checkpoints of a line those were carried out that the next one is the result of;
@@ -110,7 +110,7 @@ function isAt({ nodeId, checkpointId }: CallRecord, anchor: Anchor): boolean {
 
 type IsOnLine = (row: CallRecord) => boolean
 
-/** Records off the line that no call of the line has taken: the same path first, then the oldest. */
+/** Records off the line that no call of it has taken: the same path first, then the oldest. */
 function free(all: readonly CallRecord[], isOnLine: IsOnLine, { nodeId }: Anchor): CallRecord[] {
   const ours = all.filter(isOnLine)
   const path = pathOf(nodeId)

@@ -44,7 +44,7 @@ export async function sendSignal(
 
 function signalOf(ref: RunRef, name: string, data: unknown, id: unknown, at: number): Signal {
   if (!isName(name))
-    throw invalid(`${shown(name)} is no name of a signal: letters, digits, _ . : -`)
+    throw invalid(`${shown(name)} is not a name for a signal: letters, digits, _ . : -`)
   const usable = typeof id === 'string' && id !== '' && id.length <= limits.runIdLengthMax
   if (!usable || /\p{Cc}|\p{Cs}/u.test(id)) {
     throw invalid(`its id ${shown(id)} must be 1 to ${limits.runIdLengthMax} plain characters`)

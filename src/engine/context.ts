@@ -112,7 +112,7 @@ function waitsOf(visit: Visit, gate: Gate) {
       )
     },
     signal: (name: string, { timeoutMs }: { timeoutMs?: number } = {}) => {
-      if (!isName(name)) throw invalid(`ctx.signal: ${shown(name)} is no name of a signal`)
+      if (!isName(name)) throw invalid(`ctx.signal: ${shown(name)} is not a name for a signal`)
       if (timeoutMs !== undefined) checkWait('ctx.signal: `timeoutMs`', timeoutMs, 0)
       const dueAt = () => (timeoutMs === undefined ? null : clock.now() + timeoutMs)
       return gate.issue(signal, { name }, { wait: { kind: 'signal', name, dueAt } })

@@ -163,7 +163,7 @@ function checkOutcome(item: Item, request: DecideRequest): void {
   if (!allowed.includes(request.outcome)) {
     throw error(
       'DECISION_INVALID',
-      `"${request.outcome}" is no outcome for this ${item.reason ?? item.kind}; ` +
+      `"${request.outcome}" is not an outcome for this ${item.reason ?? item.kind}; ` +
         `choose ${allowed.join(', ')}`,
     )
   }

@@ -274,12 +274,12 @@ function isReplace(delta: unknown): delta is readonly [unknown] {
 function* change(before: unknown, delta: unknown): Steps<unknown> {
   if (isReplace(delta)) return delta[0]
   if (typeof delta === 'string') {
-    return typeof before === 'string' ? before + delta : misfit('appends to what is no string')
+    return typeof before === 'string' ? before + delta : misfit('appends to what is not a string')
   }
   if (Array.isArray(delta)) {
     return Array.isArray(before)
       ? yield* changeList(before, delta)
-      : misfit('edits what is no array')
+      : misfit('edits what is not an array')
   }
   if (!isRecord(delta)) return misfit('has no such form')
   return isRecord(before) ? yield* changeFields(before, delta) : misfit('has keys of no object')

@@ -154,7 +154,10 @@ export function graph<
   const { nodes, dials } = nodeMaps(id, spec.nodes)
   if (!nodes.has(spec.start)) {
     const known = [...nodes.keys()].join(', ')
-    throw invalid(id, `starts at ${shown(spec.start)}, which is no node of it: it has ${known}`)
+    throw invalid(
+      id,
+      `starts at ${shown(spec.start)}, which is not one of its nodes: it has ${known}`,
+    )
   }
   const checkpoints = spec.checkpoints ?? 'hybrid'
   if (!checkpointModes.includes(checkpoints)) {

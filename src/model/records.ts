@@ -146,7 +146,7 @@ export interface Attempt extends RunRef {
 
 /** What somebody sent to a run by name. It waits there until a `ctx.signal` takes it. */
 export interface Signal extends RunRef {
-  /** The sender's own id: the same one again is no second signal. */
+  /** The sender's own id: the same one again is not a second signal. */
   readonly signalId: string
   readonly name: string
   readonly dataJson: string | null

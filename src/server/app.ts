@@ -78,7 +78,9 @@ function checkTarget(request: Request, hosts: ReadonlySet<string> | null): void 
   }
   const { host } = new URL(request.url)
   if (hosts === null || hosts.has(host)) return
-  const message = 'this server does not answer to that name; say --public-url when it is started'
+  const message =
+    'unknown host: this server is not reached by that name; start it with --public-url and the ' +
+    'URL that people use'
   throw new CounterfoilError('HOST_UNKNOWN', message)
 }
 

@@ -8,7 +8,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw invalid('the body is no JSON', cause)
+    throw invalid('the body is not JSON', cause)
   }
 }
 

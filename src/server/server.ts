@@ -164,7 +164,7 @@ function dispatcherOf(context: ServerContext, options: ServerOptions): Dispatche
 
 function checkHost({ host, publicUrl, insecureHttp }: ServerOptions): void {
   const bad = (what: string) => new CounterfoilError('SERVER_OPTIONS', what)
-  if (publicUrl !== undefined && !URL.canParse(publicUrl)) throw bad(`${publicUrl} is no URL`)
+  if (publicUrl !== undefined && !URL.canParse(publicUrl)) throw bad(`${publicUrl} is not a URL`)
   if (publicUrl !== undefined && !/^https?:$/.test(new URL(publicUrl).protocol)) {
     throw bad('the public URL begins with https://, or http:// for this machine')
   }

@@ -45,7 +45,7 @@ export function checkChanges(run: Target, by: Authority | 'holder', changes: Cha
   }
   for (const { run: child } of changes.children ?? []) {
     if (child.namespace !== run.namespace || child.parentRunId !== run.runId) {
-      throw refused(run, `run ${child.runId} is no child of this run`)
+      throw refused(run, `run ${child.runId} is not a child of this run`)
     }
   }
   if (by === 'client' && changes.checkpoints !== undefined && changes.run?.rewind !== true) {

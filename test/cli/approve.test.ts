@@ -142,7 +142,7 @@ test('respond answers a question in one word', async () => {
   const doubt = await openItem(store, 'lost')
   const wrong = await run(['approve', doubt, '--yes', '--store', store])
   expect(wrong.code).toBe(1)
-  expect(wrong.stderr).toMatch(/"approve" is no outcome .*choose happened.*DECISION_INVALID/)
+  expect(wrong.stderr).toMatch(/"approve" is not an outcome .*choose happened.*DECISION_INVALID/)
 })
 
 test('D4 a decision about a paused run is kept, and it is told how it will count', async () => {

@@ -320,7 +320,7 @@ test(
       ['CHAOS_NO_REFERENCE', 1, [file('export const agent = () => 1')], 'called no tool through'],
       ['CLI_USAGE', 2, [file(pay), '--kills', '0']],
       ['CLI_USAGE', 2, [file(pay), '--junit', join(folder(), 'none', 'a.xml')], 'ENOENT'],
-      ['CLI_USAGE', 2, [file(pay), '--junit', folder()], 'it is no file'],
+      ['CLI_USAGE', 2, [file(pay), '--junit', folder()], 'it is not a file'],
       ['GRAPH_UNKNOWN', 1, [file(two)], 'a@1.0.0, b@1.0.0'],
       ['GRAPH_UNKNOWN', 1, [file(two), '--graph', 'c'], 'a@1.0.0, b@1.0.0'],
       ['INPUT_INVALID', 1, [file(pay, honouring), '--input', '{}'], 'to is missing'],

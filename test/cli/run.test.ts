@@ -106,7 +106,7 @@ test('C10 retry lists the failed calls with what to say; silence changes nothing
 })
 
 test.each([
-  ['send_email=sned', /"sned" is no fate of a call; did you mean send\?/],
+  ['send_email=sned', /"sned" is not a fate of a call; did you mean send\?/],
   ['send_mail=send', /names no failed call of this run; those that failed: send_email#0/],
   ['send_email', /write --call 'send_email=send'/],
   ['send_email=happened', /needs its result: 'send_email=happened:/],

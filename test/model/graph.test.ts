@@ -214,7 +214,7 @@ describe('F1 what a graph is made of', () => {
     [{ nodes: { a: null } }, /node "a" must be a function/],
     [{ nodes: { a: [end] } }, /node "a" must be a function/],
     [{ nodes: { a: { checkpoint: 'always' } } }, /node "a" must be a function/],
-    [{ start: 'c' }, /starts at "c", which is no node of it: it has a, b$/],
+    [{ start: 'c' }, /starts at "c", which is not one of its nodes: it has a, b$/],
     [{ start: undefined }, /starts at undefined, .* it has a, b$/],
     [{ start: 'toString' }, /starts at "toString"/],
     [{ state: undefined }, /`state` must be a Standard Schema/],

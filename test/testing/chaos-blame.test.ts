@@ -41,7 +41,7 @@ test('J2 a mock that throws by a bug is named, and not only that it asks for eve
 test('J2 a mock that returns what is no JSON is named', async () => {
   for (const report of tried(() => ({ id: () => 1 }))) {
     await expect(report).rejects.toMatchObject(
-      noReference('mocks.mail returned what is no JSON: $.id is a function'),
+      noReference('mocks.mail returned a value that is not JSON: $.id is a function'),
     )
   }
 })

@@ -145,7 +145,7 @@ function chosenGraph({ graphs, agent }: Facts, wanted: string | undefined): Grap
   const found = graphs.filter(({ id, name }) => id === wanted || name === wanted)
   const [graph] = found
   if (graph && found.length === 1) return graph
-  const what = found.length > 1 ? 'is the name of several graphs' : 'is no graph of this file'
+  const what = found.length > 1 ? 'is the name of several graphs' : 'is not a graph of this file'
   const also = agent ? '; its `agent` is run without --graph' : ''
   throw new CounterfoilError('GRAPH_UNKNOWN', `"${wanted}" ${what}; it has: ${ids}${also}`)
 }

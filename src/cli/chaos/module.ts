@@ -28,7 +28,7 @@ export async function readModule(file: string): Promise<Brought> {
   const wrong = wrongMock(mocks)
   if (wrong !== null) {
     throw bad(
-      `\`mocks\`, of which ${wrong} is no function: mocks = { name: async (input, call) => … }`,
+      `\`mocks\`, of which ${wrong} is not a function: mocks = { name: async (input, call) => … }`,
     )
   }
   if (effects !== null && typeof effects !== 'function') {

@@ -145,7 +145,7 @@ function plain(ask: Ask, value: unknown): unknown {
     const why = (error as Error).message
     throw new CounterfoilError(
       'NOT_PLAIN_DATA',
-      `mocks.${ask.tool} returned what is no JSON: ${why}`,
+      `mocks.${ask.tool} returned a value that is not JSON: ${why}`,
     )
   }
 }

@@ -130,7 +130,7 @@ function leaveNothing(end: () => Promise<void>): void {
 
 function writeJunit(path: string, text: string): void {
   try {
-    if (existsSync(path) && !statSync(path).isFile()) throw new Error('it is no file')
+    if (existsSync(path) && !statSync(path).isFile()) throw new Error('it is not a file')
     writeFileSync(path, text)
   } catch (error) {
     throw usageError(`--junit ${path} cannot be written: ${(error as Error).message}`)

@@ -178,7 +178,7 @@ function findGraph(graphs: readonly Graph[], wanted: string): Graph {
   if (graph && found.length === 1) return graph
   const ids = graphs.map(({ id }) => id)
   const near = nearest(wanted, [...ids, ...graphs.map(({ name }) => name)])
-  const what = found.length > 1 ? 'is the name of several graphs' : 'is no graph of this file'
+  const what = found.length > 1 ? 'is the name of several graphs' : 'is not a graph of this file'
   const hint =
     near === null || found.length > 1 ? `choose ${ids.join(', ')}` : `did you mean ${near}?`
   throw new CounterfoilError('GRAPH_UNKNOWN', `"${wanted}" ${what}; ${hint}`)

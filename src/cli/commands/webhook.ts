@@ -158,7 +158,7 @@ function addRetry(parent: Command): void {
     .command('retry <delivery>')
     .description('send a delivery once more from the beginning')
     .action(async (id: string) => {
-      if (!id.startsWith('msg_')) throw usageError(`${id} is no delivery: they begin with msg_`)
+      if (!id.startsWith('msg_')) throw usageError(`${id} is not a delivery: they begin with msg_`)
       const cli = cliOf(command)
       const one = await withStore(cli, ({ store }) => retryDelivery(store, cli.namespace, id))
       cli.out.data(deliveryJson(one))

@@ -26,7 +26,7 @@ async function after(call: RunCall) {
 
 const signal = route({
   ...{ ...of, path: '/v1/runs/:run/signal' },
-  summary: 'Sends a signal; the same id again is no second one.',
+  summary: 'Sends a signal; the same id again is not a second signal.',
   body: z.strictObject({
     name: shapes.name,
     data: shapes.data.optional(),

@@ -45,7 +45,7 @@ function parse(text: string): URL {
   try {
     url = new URL(text)
   } catch {
-    throw invalid(`this is no URL; say postgres://user:password@host:5432/database${coded}`)
+    throw invalid(`this is not a URL; say postgres://user:password@host:5432/database${coded}`)
   }
   // A password with / or # ends the host too early, and would be shown as the rest.
   if (url.hash === '' && !url.pathname.includes('@')) return url

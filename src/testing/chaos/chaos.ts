@@ -67,7 +67,7 @@ async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promis
   const makeMocks = typeof given === 'function' ? given : () => given
   const mocks = makeMocks()
   const bad = wrongMock(mocks)
-  if (bad !== null) throw wrong(`mocks: ${bad} is no function of (input, call)`)
+  if (bad !== null) throw wrong(`mocks: ${bad} is not a function of (input, call)`)
   const isReal = (tool: string, replayClass: string | null) =>
     real.includes(tool) || real.includes('all') || (replayClass === 'pure' && real.includes('pure'))
   const missing = [...(graph?.tools.values() ?? [])]

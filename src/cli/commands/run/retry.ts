@@ -90,7 +90,7 @@ function readFate(text: string): Said {
   if (json === null) {
     const near = nearest(fate, ['send', 'keep', 'happened'])
     const meant = near === null ? 'say send, keep or happened:<json>' : `did you mean ${near}?`
-    throw usageError(`--call ${name}: ${JSON.stringify(fate)} is no fate of a call; ${meant}`)
+    throw usageError(`--call ${name}: ${JSON.stringify(fate)} is not a fate of a call; ${meant}`)
   }
   if (json[1] === undefined || json[1] === '') {
     throw usageError(`--call ${name}=happened needs its result: '${name}=happened:{"id": "m1"}'`)

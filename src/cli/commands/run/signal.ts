@@ -26,7 +26,7 @@ export function addRunSignal(run: Command): void {
     .command('signal <run> <name>')
     .description('send a signal that the run waits for, or will')
     .option('--data <json>', 'what it says; @file reads a file')
-    .option('--id <id>', 'your own id for it: the same one again is no second signal')
+    .option('--id <id>', 'your own id for it: the same one again is not a second signal')
     .addHelpText('after', help)
     .action((runId: string, name: string, options: Options) =>
       signal(cliOf(command), runId, name, options),

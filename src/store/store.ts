@@ -160,8 +160,8 @@ export interface ClaimRequest {
   readonly namespace?: string
   readonly graphs: readonly { name: string; version: string }[]
   readonly countMax: number
-  /** This run and no other. */
-  readonly runId?: string
+  /** This run and no other; an id alone names one in each namespace. */
+  readonly only?: RunRef
 }
 
 export type OpenCall = Pick<

@@ -212,7 +212,8 @@ export class Scopes {
       const keeper = await this.standing()
       const { id: workerId } = keeper
       const lease = keeper.lease()
-      const request = { namespace, runId, workerId, graphs: [scopeGraph], countMax: 1 }
+      const only = { namespace, runId }
+      const request = { only, workerId, graphs: [scopeGraph], countMax: 1 }
       try {
         const [free] = await store.claim(request)
         if (free) return { keeper, lease, run: free }

@@ -74,7 +74,8 @@ async function endChild({ cf, runId, commit }: Race): Promise<void> {
   const [made] = await cf.run(runId).children()
   const own = { workerId: `w_${runId}`, pid: 1, host: 'h', bootId: bootId(), startedAt: 1 }
   await store.register({ ...own, socketPath: null, socketInode: null }, 60_000)
-  const wanted = { namespace: 'default', graphs: [child], countMax: 1, runId: made?.runId ?? '' }
+  const only = { namespace: 'default', runId: made?.runId ?? '' }
+  const wanted = { graphs: [child], countMax: 1, only }
   const [claimed] = await store.claim({ ...wanted, workerId: own.workerId })
   if (claimed === undefined) throw new Error('the child cannot be claimed')
   const { namespace, fence, parentRunId, parentAttemptId } = claimed

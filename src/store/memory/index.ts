@@ -7,7 +7,7 @@ import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../sto
 import { addRun, type Data, mustFind, openData, refKey } from './data.ts'
 import { documents } from './documents.ts'
 import { backlog, listOverdue, wakeDue } from './due.ts'
-import { claim, renew, withExpiry } from './lease.ts'
+import { claim, register, renew, withExpiry } from './lease.ts'
 import {
   blobsInUse,
   chainOf,
@@ -99,20 +99,13 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
     changed(null)
   }
   return {
-    register: async (worker, leaseMs) => {
-      data.workers.set(worker.workerId, {
-        ...worker,
-        leaseUntil: data.clock.mono() + leaseMs,
-        expired: false,
-        stoppedAt: null,
-        diedAt: null,
-        deathProof: null,
-      })
-    },
+    register: async (worker, leaseMs) => register(data, worker, leaseMs),
     renew: async (workerId, leaseMs) => renew(data, workerId, leaseMs),
     claim: async (request) => claim(data, request),
-    stopWorker: async (workerId, ended) =>
-      end(workerId, { stoppedAt: data.clock.now(), ...(ended ? { socketPath: null } : {}) }),
+    stopWorker: async (workerId, ended) => {
+      if (data.workers.get(workerId)?.stoppedAt) return
+      end(workerId, { stoppedAt: data.clock.now(), ...(ended ? { socketPath: null } : {}) })
+    },
     declareDead: async (workerId, deathProof) => {
       if (data.workers.get(workerId)?.diedAt) return
       end(workerId, { diedAt: data.clock.now(), deathProof })

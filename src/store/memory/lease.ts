@@ -1,13 +1,26 @@
 // Workers and their leases, on the monotonic clock of this process.
-import { CounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/records.ts'
+import { askedOf, workerDead } from '../claim-rules.ts'
 import { groupKey, inTurn } from '../fair.ts'
-import type { ClaimRequest, WorkerRow } from '../store.ts'
+import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
 import type { Data, RunData } from './data.ts'
+
+/** One that is over stays so: its runs are free, and others may have them. */
+export function register(data: Data, worker: NewWorker, leaseMs: number): void {
+  const known = data.workers.get(worker.workerId)
+  if (known && isOver(known)) throw workerDead(worker.workerId)
+  const ends = { expired: false, stoppedAt: null, diedAt: null, deathProof: null }
+  const leaseUntil = data.clock.mono() + leaseMs
+  data.workers.set(worker.workerId, { ...(known ?? { ...worker, ...ends }), leaseUntil })
+}
+
+function isOver({ diedAt, stoppedAt }: WorkerRow): boolean {
+  return diedAt !== null || stoppedAt !== null
+}
 
 export function renew(data: Data, workerId: string, leaseMs: number): boolean {
   const row = data.workers.get(workerId)
-  if (row === undefined || row.diedAt !== null || row.stoppedAt !== null) return false
+  if (row === undefined || isOver(row)) return false
   data.workers.set(workerId, { ...row, leaseUntil: data.clock.mono() + leaseMs })
   return true
 }
@@ -17,19 +30,16 @@ export function withExpiry(data: Data, row: WorkerRow): WorkerRow {
 }
 
 export function claim(data: Data, request: ClaimRequest): Run[] {
+  const asked = askedOf(request)
+  if (asked === null) return []
   const me = data.workers.get(request.workerId)
-  if (me === undefined || me.diedAt !== null || me.stoppedAt !== null) {
-    throw new CounterfoilError(
-      'WORKER_DEAD',
-      `worker ${request.workerId} is not registered, has stopped or was declared dead`,
-    )
-  }
+  if (me === undefined || isOver(me)) throw workerDead(request.workerId)
   const carried = new Set(request.graphs.map((graph) => `${graph.name}@${graph.version}`))
   const groups = new Map<string, Candidate[]>()
   for (const of of data.runs.values()) {
     const { run } = of
-    if ((request.namespace ?? run.namespace) !== run.namespace) continue
-    if ((request.runId ?? run.runId) !== run.runId) continue
+    if ((asked.namespace ?? run.namespace) !== run.namespace) continue
+    if ((asked.runId ?? run.runId) !== run.runId) continue
     const cause = claimable(data, of)
     if (cause === null || !carried.has(`${run.graph}@${run.version}`)) continue
     const key = groupKey(run)
@@ -37,7 +47,8 @@ export function claim(data: Data, request: ClaimRequest): Run[] {
   }
   const queues = [...groups].map(([key, rows]) => ({ key, rows }))
   const { taken, last } = inTurn(queues, data.served, request.countMax)
-  data.served = last
+  // One run that was asked for is nobody's turn.
+  if (request.only === undefined) data.served = last
   return taken.map(({ of, cause }) => take(data, of, request.workerId, cause))
 }
 

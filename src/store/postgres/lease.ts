@@ -2,8 +2,9 @@
 // count on the server's clock.
 // Invariants: D2 a claim whose answer was lost gives its runs to the next claim of the same worker:
 // else they would be held, and renewed, by one who knows nothing of them.
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { isCounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/records.ts'
+import { askedOf, workerDead } from '../claim-rules.ts'
 import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { keepsConnection, storeError } from './errors.ts'
@@ -92,8 +93,10 @@ export class Claims {
   }
 
   async claim(request: ClaimRequest): Promise<Run[]> {
-    const { workerId, namespace = null, graphs, countMax, runId = null } = request
-    if (countMax <= 0 && runId === null) return []
+    const { workerId, graphs, countMax } = request
+    const asked = askedOf(request)
+    if (asked === null) return []
+    const { namespace = null, runId = null } = asked
     const claimId = this.c.clock.uuid()
     const sentMs = this.c.clock.mono()
     const ids = this.lost.filter((one) => one.workerId === workerId).map((one) => one.claimId)
@@ -104,7 +107,8 @@ export class Claims {
       ])
       const runs = rows.map(tables.runs.decode)
       const last = runs.at(-1)
-      if (last) this.served = [last.namespace, last.graph]
+      // One run that was asked for is nobody's turn.
+      if (last && runId === null) this.served = [last.namespace, last.graph]
       if (runs.length < countMax) this.forget(ids, sentMs, runId)
       return runs
     } catch (error) {
@@ -123,7 +127,8 @@ export class Claims {
   }
 
   private async explain(error: unknown, request: ClaimRequest, claimId: string): Promise<unknown> {
-    const { workerId, runId = null } = request
+    const { workerId } = request
+    const runId = request.only?.runId ?? null
     if (isCounterfoilError(error, 'WORKER_DEAD')) return workerDead(workerId)
     if (isCounterfoilError(error, 'STORE_MOVED')) {
       const says = (await movedSince(this.c)) ?? undefined
@@ -138,12 +143,4 @@ export class Claims {
     }
     return error
   }
-}
-
-function workerDead(workerId: string): CounterfoilError {
-  return new CounterfoilError(
-    'WORKER_DEAD',
-    `worker ${workerId} is not registered, has stopped or was declared dead; start a new one`,
-    { details: { workerId } },
-  )
 }

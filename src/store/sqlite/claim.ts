@@ -3,13 +3,14 @@
 // Does not own: what a lease is and when it ends (lease.ts).
 // Invariants: D2 a claim raises the fence in the transaction that changes the holder, so that from
 // then on nothing of the former holder lands (I2). A look costs seeks by group, never by run.
-import type { Run } from '../../model/records.ts'
+import type { Run, RunRef } from '../../model/records.ts'
+import { askedOf, workerDead } from '../claim-rules.ts'
 import { groupKey, inTurn, rotated } from '../fair.ts'
 import type { ClaimRequest } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import { movedSince } from './incarnation.ts'
-import { type Cause, lapse, lapsedHolders, workerDead } from './lease.ts'
+import { type Cause, lapse, lapsedHolders } from './lease.ts'
 import * as tables from './tables.ts'
 import { applyRows, putRun } from './write.ts'
 
@@ -29,8 +30,8 @@ interface Candidate {
 
 /** Looks first without the lock, since most looks of an idle worker find nothing. */
 export function claim(c: Connection, request: ClaimRequest): Run[] {
-  if (request.countMax <= 0) return []
-  if (request.runId !== undefined) return claimOne(c, request, request.runId)
+  if (askedOf(request) === null) return []
+  if (request.only !== undefined) return claimOne(c, request, request.only)
   if (c.plain(() => sources(c, request)).length === 0) return []
   return c.write(() => {
     const groups = turnOf(c, sources(c, request), request.countMax)
@@ -135,17 +136,12 @@ function oldest(c: Connection, source: Source, countMax: number): Candidate[] {
 
 const oneOf = `select rowid, state, worker_id, graph, version from runs
   where run_id = ? and namespace = ?`
-const oneAnywhere = (state: string) =>
-  `select rowid, state, worker_id, graph, version from runs where run_id = ? and state = '${state}'`
 
-function claimOne(c: Connection, request: ClaimRequest, runId: string): Run[] {
+function claimOne(c: Connection, request: ClaimRequest, { namespace, runId }: RunRef): Run[] {
   const find = () => {
     checkMayClaim(c, request.workerId)
-    const rows =
-      request.namespace === undefined
-        ? ['pending', 'running'].flatMap((state) => c.sql(oneAnywhere(state)).all(runId))
-        : c.sql(oneOf).all(runId, request.namespace)
-    return rows.flatMap((row) => candidate(c, request, row)).slice(0, request.countMax)
+    const row = c.sql(oneOf).get(runId, namespace)
+    return row === undefined ? [] : candidate(c, request, row)
   }
   if (c.plain(find).length === 0) return []
   return c.write(() => find().map((one) => take(c, request.workerId, one)))

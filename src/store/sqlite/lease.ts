@@ -3,9 +3,9 @@
 // Does not own: which runs a worker is given (claim.ts).
 // Invariants: I9 a death on record, or another boot, ends a lease at once.
 
-import { CounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/records.ts'
 import { isOtherBoot } from '../boot.ts'
+import { workerDead } from '../claim-rules.ts'
 import type { NewWorker, WorkerRow } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { bootProof } from './read.ts'
@@ -117,12 +117,4 @@ export function lapsedHolders(c: Connection): { holder: string; cause: Cause }[]
       const cause = lapse(c, holder)
       return cause === null ? [] : [{ holder, cause }]
     })
-}
-
-export function workerDead(workerId: string): CounterfoilError {
-  return new CounterfoilError(
-    'WORKER_DEAD',
-    `worker ${workerId} is not registered, has stopped or was declared dead; start a new one`,
-    { details: { workerId } },
-  )
 }

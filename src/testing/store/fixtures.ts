@@ -176,7 +176,7 @@ export function event(kind: string, runId = 'r1', data: Event['data'] = {}): Eve
 export async function claimOne({ store }: Subject, runId: string, graph = 'g'): Promise<Run> {
   await store.renew(worker, leaseMs)
   const asked = [{ name: graph, version: '1.0.0' }]
-  const one = { workerId: worker, graphs: asked, countMax: 1, namespace, runId }
+  const one = { workerId: worker, graphs: asked, countMax: 1, only: ref(runId) }
   const [run] = await store.claim(one)
   if (run === undefined) throw new Error(`${runId} cannot be claimed`)
   return run

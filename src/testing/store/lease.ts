@@ -27,6 +27,17 @@ export function leaseConcern(bench: Bench): void {
 }
 
 function claiming({ on, expect }: Bench): void {
+  on('D2 a worker that has stopped or died is not revived by registering again', async (s) => {
+    await register(s, 'w_stopped')
+    await s.store.stopWorker('w_stopped', true)
+    await register(s, 'w_dead')
+    await s.store.declareDead('w_dead', 'gone')
+    for (const workerId of ['w_stopped', 'w_dead']) {
+      await expect(register(s, workerId)).rejects.toMatchObject({ code: 'WORKER_DEAD' })
+      expect(await s.store.renew(workerId, 1_000)).toBe(false)
+    }
+  })
+
   on('a claim takes waiting runs, first come first served, and no more than asked', async (s) => {
     for (const id of ['z', 'a', 'm']) await s.store.start(newRun(id))
     expect(ids(await claim(s, worker, 2))).toEqual(['z', 'a'])
@@ -146,7 +157,7 @@ function fairness({ on, expect }: Bench): void {
 
 function oneRun({ on, expect }: Bench): void {
   const claimOne = (s: Subject, runId: string, workerId = worker) =>
-    s.store.claim({ workerId, namespace: 'default', graphs, countMax: 1, runId })
+    s.store.claim({ workerId, graphs, countMax: 1, only: ref(runId) })
 
   on('D2 a claim of one run takes that one and no other', async (s) => {
     for (const id of ['a', 'b', 'c']) await s.store.start(newRun(id))

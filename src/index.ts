@@ -10,7 +10,14 @@ export type { PlacedCall, Scope, ScopeCallOptions } from './client/scope.ts'
 export type { SentSignal, SignalOptions } from './client/signal.ts'
 export type { Wish } from './client/stop.ts'
 export type { Threads } from './client/threads.ts'
-export type { ApprovalTerms, Escalation, Expiry, Vote } from './model/approval.ts'
+export type {
+  ApprovalTerms,
+  Escalation,
+  Expiry,
+  Queues,
+  QueueTerms,
+  Vote,
+} from './model/approval.ts'
 export type {
   Answer,
   Approval,
@@ -50,12 +57,14 @@ export {
   type Beat,
   type BlastRadius,
   type CallInfo,
+  type LookInfo,
   type RateLimit,
   type ReplayClass,
   recordedKey,
   type Tool,
   tool,
   type Usage,
+  type WhereToLook,
 } from './model/tool.ts'
 export { type Counterfoil, type OpenOptions, open } from './open.ts'
 export type {

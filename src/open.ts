@@ -13,6 +13,7 @@ import { type Clock, systemClock, timeId } from './clock.ts'
 import { Committer } from './engine/committer.ts'
 import type { Engine } from './engine/execute.ts'
 import { RateLimits } from './engine/rate-limit.ts'
+import { type Queues, queuesFault } from './model/approval.ts'
 import { CounterfoilError } from './model/errors.ts'
 import type { Graph } from './model/graph.ts'
 import * as limits from './model/limits.ts'
@@ -37,6 +38,8 @@ export interface OpenOptions {
   namespace?: string
   /** Asked before a call that is not pure is sent: run it, ask a person, or refuse it. */
   gate?: RiskPolicy
+  /** How long items of a queue may wait, and who is asked then; 1 h for those of no approval. */
+  queues?: Queues
   /** 64 hex digits that sign the ledger; SQLite has a key file beside it unless given. */
   key?: string
   /** Where large results and states lie: beside a file, inside a server, unless given. */
@@ -260,12 +263,13 @@ function createEngine(
     settleMs: options.settleMs ?? limits.settleMs,
     limits: new RateLimits(clock),
     policy: options.gate ?? null,
+    queues: options.queues ?? {},
   }
 }
 
 const known = [
   ...['store', 'graphs', 'namespace', 'gate', 'key', 'blobDir', 'blobBytesMin', 'allowNetworkFs'],
-  ...['settleMs', 'retention', 'onWarning'],
+  ...['settleMs', 'retention', 'onWarning', 'queues'],
 ]
 
 /** A slip must not pass: `gaet` would leave every call without its gate. */
@@ -287,6 +291,8 @@ function checkOptions(options: OpenOptions): void {
   }
   retentionOf(options)
   const { gate, blobBytesMin } = options ?? {}
+  const fault = queuesFault(options?.queues)
+  if (fault !== null) throw bad(fault)
   if (gate !== undefined && typeof gate !== 'function') {
     throw new CounterfoilError('OPEN_INVALID', 'open: `gate` must be a function of a call')
   }

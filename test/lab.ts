@@ -12,6 +12,7 @@ import { verifyLedger } from '../src/client/verify.ts'
 import { Committer } from '../src/engine/committer.ts'
 import { type Engine, type Execution, execute } from '../src/engine/execute.ts'
 import { RateLimits } from '../src/engine/rate-limit.ts'
+import type { Queues } from '../src/model/approval.ts'
 import type { Context } from '../src/model/context.ts'
 import type { DecideRequest } from '../src/model/decide.ts'
 import { type Graph, workflow } from '../src/model/graph.ts'
@@ -37,6 +38,7 @@ export interface ProcessOptions {
   killWhen?: () => boolean
   settleMs?: number
   policy?: RiskPolicy
+  queues?: Queues
   /** Stands between the engine and the store's commit: lose an acknowledgement, refuse a write. */
   commit?: (
     batch: readonly Commit[],
@@ -322,8 +324,8 @@ export class Lab {
     const committer = new Committer(store, clock, { pureFlushMs: 10, onError: () => {} })
     const graphs = new Map(carried.map((graph) => [graph.id, graph]))
     const limits = new RateLimits(clock)
-    const { settleMs = 250, policy = null } = options
-    return { store, clock, committer, graphs, settleMs, limits, policy }
+    const { settleMs = 250, policy = null, queues = {} } = options
+    return { store, clock, committer, graphs, settleMs, limits, policy, queues }
   }
 }
 

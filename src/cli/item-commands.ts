@@ -42,8 +42,10 @@ function wordsFor(item: ItemView, outcome: Outcome): string[] | null {
 function answerWords(item: ItemView, outcome: Outcome): string[] {
   const [record] = recordsFor(item, outcome)
   const pending = outcome === 'use_record' && record?.status !== 'committed'
+  const { example = null } = item.body.answer ?? {}
+  const result = example === null ? '{…}' : JSON.stringify(example)
   return [
-    ...(outcome === 'happened' || pending ? ['--result', '{…}'] : []),
+    ...(outcome === 'happened' || pending ? ['--result', result] : []),
     ...(record ? ['--record', recordName(record)] : []),
   ]
 }

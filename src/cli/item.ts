@@ -2,8 +2,15 @@
 import type { ItemView } from '../client/inbox.ts'
 import type { ItemLook } from '../client/item.ts'
 import { systemClock } from '../clock.ts'
-import { slaOf } from '../model/deadline.ts'
-import { isAsked, keyOf, type Subject } from '../model/records.ts'
+import { deadlinesOf, slaOf } from '../model/deadline.ts'
+import {
+  type CallStatus,
+  isAsked,
+  keyOf,
+  type Look,
+  type Subject,
+  type UnmatchedCall,
+} from '../model/records.ts'
 import type { WorkerRow } from '../store/store.ts'
 import type { Cli } from './cli.ts'
 import { field, jsonField } from './fields.ts'
@@ -15,6 +22,7 @@ export function itemLines(cli: Cli, { item, workers, replayClass, unusable }: It
   const what = [item.kind, item.reason, item.state, `version ${item.version}`]
   const lines = [
     ...wrap(clean(item.title), width).map(colors.bold),
+    ...lookLines(cli, body.look),
     ...field(cli, 'item', `${item.itemId} (${what.filter(Boolean).join(', ')})`),
     ...field(cli, 'run', `${item.runId}, at node ${body.node}`),
     ...field(cli, 'opened', when(item.createdAt, systemClock.now())),
@@ -29,6 +37,7 @@ export function itemLines(cli: Cli, { item, workers, replayClass, unusable }: It
     lines.push(...field(cli, 'call', callWords(body.subject, replayClass)))
     lines.push(...jsonField(cli, 'input', body.input))
     if (body.idempotencyKey) lines.push(...field(cli, 'key', body.idempotencyKey))
+    lines.push(...answerLines(cli, item))
   }
   lines.push(...damageLines(cli, item), ...attemptLines(cli, item, workers))
   lines.push(...unmatchedLines(cli, item))
@@ -38,18 +47,28 @@ export function itemLines(cli: Cli, { item, workers, replayClass, unusable }: It
   return lines
 }
 
+/** First of all: where a person sees whether it happened. */
+function lookLines(cli: Cli, look: Look | undefined, label = 'look at'): string[] {
+  if (look === undefined) return []
+  const { url, say, fault } = look
+  const lines = [say, url].filter((text) => text !== null).join(' ')
+  const none = fault === null ? '' : `(the tool could not say where: ${fault})`
+  return field(cli, label, clean([lines, none].filter(Boolean).join(' ')))
+}
+
 /** Whose it is, and until when. */
 function whoLines(cli: Cli, item: ItemView): string[] {
   const { state, body } = item
   const dueAt = slaOf(item)
   const now = systemClock.now()
-  const lines = item.kind === 'approval' ? field(cli, 'queue', queueWords(item)) : []
+  const lines = field(cli, 'queue', queueWords(item))
   if (dueAt !== null) {
     const late = state === 'open' && dueAt < now
     const due = field(cli, 'due', `${when(dueAt, now)}${late ? ': overdue' : ''}`)
     lines.push(...(late ? due.map((line) => cli.out.colors.red(line)) : due))
   }
-  const { deciders = null, quorum = 1, notStarter, escalate, expire } = body.approval ?? {}
+  const { deciders = null, quorum = 1, notStarter, expire } = body.approval ?? {}
+  const { escalate } = deadlinesOf(item) ?? {}
   if (deciders !== null) lines.push(...field(cli, 'for', deciders.join(', ')))
   if (quorum > 1) lines.push(...field(cli, 'needs', `${quorum} people who approve`))
   if (notStarter) lines.push(...field(cli, 'not', 'whoever started the run'))
@@ -59,7 +78,7 @@ function whoLines(cli: Cli, item: ItemView): string[] {
 }
 
 function queueWords({ queue, body }: ItemView): string {
-  const { escalated } = body.approval ?? {}
+  const { escalated } = deadlinesOf({ body }) ?? {}
   if (!escalated) return queue
   return `${queue}, since nobody of ${escalated.from} decided in time`
 }
@@ -111,6 +130,17 @@ function damageLines(cli: Cli, { body }: ItemView): string[] {
   ]
 }
 
+/** What "it happened" wants to be told. */
+function answerLines(cli: Cli, { outcomes, body: { answer } }: ItemView): string[] {
+  if (answer === undefined || !outcomes.includes('happened')) return []
+  const { schema, example, optional } = answer
+  return [
+    ...(example === null ? [] : jsonField(cli, 'result like', example)),
+    ...(schema === null ? [] : jsonField(cli, 'result fits', schema)),
+    ...(optional ? field(cli, 'result', 'may be left out: the call then answers nothing') : []),
+  ]
+}
+
 function callWords({ tool, nth }: Subject, replayClass: string | null): string {
   const kind = replayClass === null ? '' : ` (${replayClass})`
   return `${tool}${kind}, call ${nth + 1} of this tool in its visit`
@@ -139,13 +169,32 @@ function attemptLines(cli: Cli, item: ItemView, workers: Workers): string[] {
 }
 
 function unmatchedLines(cli: Cli, item: ItemView): string[] {
-  const why =
-    item.reason === 'same_effect' ? 'may have had the same effect' : 'nothing has claimed it'
-  return item.body.unmatched.flatMap((call) => [
-    ...field(cli, 'record', `${recordName(call)}, ${call.status}: ${why}`),
+  const { unmatched, subject } = item.body
+  if (unmatched.length === 0) return []
+  const drift = item.reason === 'drift'
+  const cause = drift ? ' The usual cause is a time or a random value in the input.' : ''
+  const unsent =
+    'was not sent. If a record below is the same call and you send this one, it happens twice.'
+  const first = subject === null ? [] : field(cli, 'this call', `${unsent}${cause}`)
+  const why = drift ? 'nothing has claimed it' : 'it may have had the same effect'
+  return [...first, ...unmatched.flatMap((call) => recordLines(cli, call, why))]
+}
+
+const sentWords: Readonly<Record<CallStatus, string>> = {
+  committed: 'was sent and answered',
+  pending: 'was sent, and nobody knows how it ended',
+  in_doubt: 'was sent, and nobody knows how it ended',
+  failed: 'failed for certain',
+}
+
+function recordLines(cli: Cli, call: UnmatchedCall, why: string): string[] {
+  const what = `${recordName(call)}, ${call.status}: ${sentWords[call.status]}; ${why}`
+  return [
+    ...field(cli, 'record', what),
+    ...lookLines(cli, call.look, '  look at'),
     ...jsonField(cli, '  input', call.input),
     ...(call.result === null ? [] : jsonField(cli, '  result', call.result)),
-  ])
+  ]
 }
 
 function probeWords(probe: string | null): string {

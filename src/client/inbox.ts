@@ -17,6 +17,7 @@ import {
   type Vote,
 } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
+import { mayLackResult } from '../model/tool.ts'
 import { type Decider, votesOn } from '../model/vote.ts'
 import type { ItemFilter, Loaded, Page, Store } from '../store/store.ts'
 import { type BulkItem, type BulkRequest, type BulkResult, decideAlike } from './bulk.ts'
@@ -36,6 +37,8 @@ export interface ItemView extends Item {
    * still be running.
    */
   readonly quietUntil: number | null
+  /** What was decided, and by whom; null while nobody has. */
+  readonly decision: Decision | null
   /** Where several have to agree, who has said what. */
   readonly votes: readonly Vote[]
   readonly comments: readonly Comment[]
@@ -89,6 +92,7 @@ export class Inbox {
       barred: (now && mayDecide(now, fresh, who, clock.now())?.message) ?? null,
       quietUntil: quiet?.at ?? null,
       attempts: now ? attemptsOn(now, fresh) : [],
+      decision: decisionOn(said, itemId),
       ...{ votes: votesOn(said, itemId), comments: commentsOn(said, itemId) },
       previous: await previousOf(store, fresh),
     }
@@ -147,6 +151,7 @@ export class Inbox {
     const graph = graphs.get(`${run?.graph}@${run?.version}`)
     const tool = graph?.tools.get(item.body.subject?.tool ?? '')
     if (tool === undefined) return
+    if (result === undefined && mayLackResult(tool.rules)) return
     const { input, output } = tool.rules
     const edits = outcome === 'edit'
     const schema = edits ? input : output
@@ -176,6 +181,11 @@ function attemptsOn({ attempts, deaths }: Loaded, { body }: Item): ItemView['att
     attemptId: attemptName(row.attemptId),
     diedAt: deaths.get(row.workerId) ?? null,
   }))
+}
+
+function decisionOn(rows: Loaded['decisions'], itemId: string): Decision | null {
+  const own = rows.filter((row) => row.itemId === itemId && row.verifies)
+  return own.findLast((row) => row.outcome !== 'comment' && row.outcome !== 'vote') ?? null
 }
 
 function commentsOn(rows: Loaded['decisions'], itemId: string): Comment[] {

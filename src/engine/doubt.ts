@@ -1,6 +1,6 @@
 // Makes the items that wait for a person. Their ids are hashes of what they are about, so that a
 // visit that comes to the same point again finds the same item and makes no second one.
-import { approvalBody } from '../model/approval.ts'
+import { approvalBody, dueOf } from '../model/approval.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
 import { firstDeadline } from '../model/deadline.ts'
 import { ReplayUnsafeError } from '../model/errors.ts'
@@ -16,9 +16,11 @@ import {
   type UnmatchedCall,
 } from '../model/records.ts'
 import { jsonSchemaOf } from '../model/schema.ts'
+import type { Tool } from '../model/tool.ts'
 import type { Changes } from '../store/store.ts'
 import type { Ask, IssuedCall } from './call.ts'
 import type { Entry } from './entry.ts'
+import { answerFormOf, lookOf } from './look.ts'
 import { sentName } from './rows.ts'
 import type { Visit } from './visit.ts'
 
@@ -51,17 +53,25 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
   const about = reason === 'unknown' || reason === 'tampered' ? record : null
   const subject = about ? subjectOf(about) : call.subject
   const input = readable(about?.inputJson ?? call.inputJson)
-  return makeItem(visit, reason, subject, {
-    ...nothing,
-    input,
-    attempt: about?.attempt ?? 0,
-    ...(about && about.attempt > 0 ? { attemptId: sentName(visit, about) } : {}),
-    idempotencyKey: about?.idempotencyKey ?? null,
-    unmatched: besideOf(visit, call, reason),
-    error: reason === 'unknown' ? unsafeError(visit, call, about, input) : null,
-    probe: call.probed === 'none' || call.probed === 'unasked' ? null : call.probed,
-    ...(call.unasked ? { unasked: true as const } : {}),
-  })
+  return makeItem(
+    visit,
+    reason,
+    subject,
+    {
+      ...nothing,
+      input,
+      attempt: about?.attempt ?? 0,
+      ...(about && about.attempt > 0 ? { attemptId: sentName(visit, about) } : {}),
+      idempotencyKey: about?.idempotencyKey ?? null,
+      unmatched: besideOf(visit, call, reason),
+      error: reason === 'unknown' ? unsafeError(visit, call, about, input) : null,
+      probe: call.probed === 'none' || call.probed === 'unasked' ? null : call.probed,
+      ...(call.unasked ? { unasked: true as const } : {}),
+      answer: answerFormOf(call.tool),
+      ...lookOf(visit, call.tool, about ?? unresolvedBefore(visit, call, reason)),
+    },
+    call.tool.rules.doubtSlaMs,
+  )
 }
 
 /** The node has ended and left records behind. */
@@ -80,9 +90,25 @@ export function askItem(visit: Visit, call: IssuedCall, ask: Ask): Item {
   const from = item.createdAt
   const approval =
     kind === 'approval' ? approvalBody({ shownHash, schema, why }, terms, from) : null
+  if (approval === null) {
+    const { deadlines: _, ...body } = item.body
+    return { ...item, kind, title, queue, ...due(visit, { queue, body }, terms.slaMs, from) }
+  }
   const slaAt = terms.slaMs === undefined ? null : from + terms.slaMs
-  const dueAt = approval?.slaAt === undefined ? slaAt : firstDeadline(approval)
-  return { ...item, kind, title, queue, dueAt, body: { ...item.body, approval } }
+  const dueAt = approval.slaAt === undefined ? slaAt : firstDeadline(approval)
+  const { deadlines: _, ...body } = item.body
+  return { ...item, kind, title, queue, dueAt, body: { ...body, approval } }
+}
+
+/** Until when somebody should have decided (E10): by the question, the tool, or the queue. */
+function due(
+  visit: Visit,
+  { queue, body }: Pick<Item, 'queue' | 'body'>,
+  own: number | null | undefined,
+  from: number,
+): Pick<Item, 'dueAt' | 'body'> {
+  const { dueAt, deadlines } = dueOf(own, visit.queues[queue] ?? {}, from)
+  return { dueAt, body: deadlines ? { ...body, deadlines } : body }
 }
 
 /** The run cannot go on from its own checkpoint: a person may pin an earlier one (D11). */
@@ -116,8 +142,11 @@ function makeItem(
   reason: DoubtReason | null,
   subject: Subject | null,
   details: Details,
+  slaMs: number | null = null,
 ): Item {
   const { namespace, runId, generation, visit: number } = visit.run
+  const createdAt = visit.clock.now()
+  const queue = 'doubts'
   const about = aboutOf(reason, subject, details.attempt)
   // A question is about its very call: one whose input has moved is another. A doubt is about the
   // place.
@@ -136,14 +165,13 @@ function makeItem(
     reason,
     state: 'open',
     version: 1,
-    queue: 'doubts',
+    queue,
     title: `${subject?.tool ?? visit.run.graph}: ${reason ? titles[reason] : ''}`,
     generation,
     visit: number,
-    dueAt: null,
     overdueAt: null,
-    body: bodyOf(visit, subject, details),
-    createdAt: visit.clock.now(),
+    ...due(visit, { queue, body: bodyOf(visit, subject, details) }, slaMs, createdAt),
+    createdAt,
     closedAt: null,
     closedBy: null,
   }
@@ -168,12 +196,19 @@ export function itemChanges(visit: Visit, item: Item): Changes {
     return { items: [item], events: [visit.event('doubt', { item: itemId, reason, title })] }
   }
   // What the operator looks at has moved (an input with a time in it): a new version of the item.
-  if (old.state !== 'open' || shown(old) === shown(item)) return {}
-  return { items: [{ ...old, body: item.body, version: old.version + 1 }] }
+  if (old.state !== 'open' || looked(old.body) === looked(item.body)) return {}
+  const { deadlines } = old.body
+  const { deadlines: _, ...body } = item.body
+  const kept = deadlines ? { ...body, deadlines } : body
+  return { items: [{ ...old, body: kept, version: old.version + 1 }] }
 }
 
-function shown({ body: { unasked: _, ...body } }: Item): string {
-  return canonical(body)
+/**
+ * What a person decides about. Not its deadlines, which go on; nor where to look, which its tool
+ * says anew each time.
+ */
+function looked({ deadlines: _, look: __, unasked: ____, unmatched, ...rest }: ItemBody): string {
+  return canonical({ ...rest, unmatched: unmatched.map(({ look: ___, ...call }) => call) })
 }
 
 /** The call that looks most like one of the records that nothing has claimed. */
@@ -208,8 +243,9 @@ export function subjectOf(record: CallRecord): Subject {
 }
 
 /** The records that a person is to compare the call with. */
-function besideOf(visit: Visit, { alike }: IssuedCall, reason: DoubtReason): UnmatchedCall[] {
-  if (reason === 'drift') return unmatchedOf(visit)
+function besideOf(visit: Visit, call: IssuedCall, reason: DoubtReason): UnmatchedCall[] {
+  const { alike, tool } = call
+  if (reason === 'drift') return unmatchedOf(visit, tool)
   if (reason !== 'same_effect') return []
   return alike.slice(0, limits.unmatchedShownMax).map((record) => ({
     ...subjectOf(record),
@@ -219,13 +255,26 @@ function besideOf(visit: Visit, { alike }: IssuedCall, reason: DoubtReason): Unm
   }))
 }
 
-function unmatchedOf(visit: Visit): UnmatchedCall[] {
+/** The same call, failed by somebody who did not know: that one is to be looked for. */
+function unresolvedBefore(
+  { loaded }: Visit,
+  { tool, inputHash }: IssuedCall,
+  reason: DoubtReason,
+): CallRecord | null {
+  if (reason !== 'unresolved') return null
+  const same = loaded.records.filter((row) => row.tool === tool.name && row.inputHash === inputHash)
+  return same.findLast((row) => row.unresolved) ?? null
+}
+
+function unmatchedOf(visit: Visit, tool: Tool | null = null): UnmatchedCall[] {
   const shown = visit.match.unclaimedEntries().slice(0, limits.unmatchedShownMax)
+  const named = (name: string) => (tool?.name === name ? tool : visit.graph?.tools.get(name))
   return shown.map((entry: Entry) => ({
     ...subjectOf(entry.record),
     status: entry.record.status,
     input: readable(entry.record.inputJson ?? 'null'),
     result: entry.settled?.ok ? (entry.settled.value ?? null) : null,
+    ...lookOf(visit, named(entry.record.tool), entry.record),
   }))
 }
 

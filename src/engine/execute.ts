@@ -2,6 +2,7 @@
 // same path (C4): load, open the records, run the node from its beginning; then the next node, in
 // the same way.
 import type { Clock } from '../clock.ts'
+import type { Queues } from '../model/approval.ts'
 import type { Graph } from '../model/graph.ts'
 import type { Run } from '../model/records.ts'
 import type { RiskPolicy } from '../model/risk.ts'
@@ -26,6 +27,7 @@ export interface Engine {
   readonly settleMs: number
   readonly limits: RateLimits
   readonly policy: RiskPolicy | null
+  readonly queues?: Queues
   /** By `name@version`. */
   readonly graphs: ReadonlyMap<string, Graph>
 }

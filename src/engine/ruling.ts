@@ -12,6 +12,7 @@ import {
 } from '../model/records.ts'
 import { type Schema, validate } from '../model/schema.ts'
 import { isSame } from '../model/state.ts'
+import { mayLackResult } from '../model/tool.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { votersFor } from '../model/vote.ts'
 import type { Loaded } from '../store/store.ts'
@@ -23,6 +24,7 @@ export function checkOf(call: IssuedCall, value: unknown): (() => unknown) | nul
   const { output } = call.tool.rules
   const subject = `decided result of ${call.tool.name}`
   const what = { code: 'OUTPUT_INVALID', subject } as const
+  if (value === undefined && mayLackResult(call.tool.rules)) return null
   if (output !== null) return () => Promise.resolve(validate(output, value, what)).then(() => value)
   const schema = call.ask?.schema
   const approval = value as { outcome?: string; data: unknown }

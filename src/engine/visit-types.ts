@@ -1,5 +1,6 @@
 // What a visit is given, and how it can end.
 import type { Clock } from '../clock.ts'
+import type { Queues } from '../model/approval.ts'
 import type { Graph } from '../model/graph.ts'
 import type { RiskPolicy } from '../model/risk.ts'
 import type { SignalPool } from '../model/waits.ts'
@@ -26,6 +27,8 @@ export interface VisitOptions {
   readonly settleMs: number
   readonly limits: RateLimits
   readonly policy: RiskPolicy | null
+  /** What queues say about their items. */
+  readonly queues?: Queues
   readonly trail: Trail | null
   /** What earlier visits of this execution have left; null for the first. */
   readonly signals: SignalPool | null

@@ -16,7 +16,6 @@ import {
   type Run,
   type StopRequest,
 } from '../model/records.ts'
-import type { RiskPolicy } from '../model/risk.ts'
 import type { RunState } from '../model/run-state.ts'
 import type { SignalPool } from '../model/waits.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, Store } from '../store/store.ts'
@@ -52,7 +51,8 @@ export class Visit {
   /** All that this process carries, for children. */
   readonly graphs: ReadonlyMap<string, Graph>
   readonly limits: RateLimits
-  readonly policy: RiskPolicy | null
+  readonly policy: VisitOptions['policy']
+  readonly queues: NonNullable<VisitOptions['queues']>
   readonly checkpointId: string
   /** Where the store finds what belongs to this visit, wherever the run is by then. */
   readonly at: LoadAt
@@ -63,8 +63,7 @@ export class Visit {
   readonly opening: Opening
   readonly match: Match
   readonly order: Order
-  /** What was sent to the run and nothing has taken yet. */
-  readonly signals: SignalPool
+  readonly signals: SignalPool // what was sent to the run and nothing has taken yet
   /** What waits without a worker; set by the gate. */
   waiting: Waits | null = null
   phase: 'running' | 'parking' | 'closed' = 'running'
@@ -111,6 +110,7 @@ export class Visit {
     this.lease = options.lease
     this.limits = options.limits
     this.policy = options.policy
+    this.queues = options.queues ?? {}
     this.trail = options.trail
     const { version, generation, visit } = this.run
     this.checkpointId = options.scope?.checkpointId ?? checkpointId(version, generation, visit)

@@ -43,8 +43,23 @@ export interface Vote {
   readonly at: number
 }
 
+/** What becomes of an item that nobody decides; what was not asked for is not there. */
+export interface Deadlines {
+  /** Beside other deadlines, its SLA, and when it was noticed that it had passed. */
+  readonly slaAt?: number | null
+  readonly slaPassedAt?: number
+  /** Null once it was done. */
+  readonly escalate?: {
+    readonly at: number
+    readonly queue: string
+    readonly deciders: readonly string[] | null
+    readonly slaMs: number | null
+  } | null
+  readonly escalated?: { readonly from: string; readonly at: number }
+}
+
 /** What an item holds of it; what was not asked for is not there. */
-export interface ApprovalBody {
+export interface ApprovalBody extends Deadlines {
   /** SHA-256 of the canonical form of what was shown: a decision is bound to it. */
   readonly shownHash: string
   /** Who may decide; null for anybody. */
@@ -58,17 +73,6 @@ export interface ApprovalBody {
   readonly notStarter?: boolean
   /** For whoever looks at a list: what counts are the signed rows. */
   readonly votes?: readonly Vote[]
-  /** Beside other deadlines, its SLA, and when it was noticed that it had passed. */
-  readonly slaAt?: number | null
-  readonly slaPassedAt?: number
-  /** Null once it was done. */
-  readonly escalate?: {
-    readonly at: number
-    readonly queue: string
-    readonly deciders: readonly string[] | null
-    readonly slaMs: number | null
-  } | null
-  readonly escalated?: { readonly from: string; readonly at: number }
   readonly expire?: { readonly at: number; readonly as: 'approve' | 'reject' }
 }
 
@@ -89,6 +93,42 @@ export function approvalBody(
     ...(escalate ? { escalate: escalationOf(escalate, from) } : {}),
     ...(expire ? { expire: { at: from + expire.afterMs, as: expire.as ?? 'reject' } } : {}),
   }
+}
+
+/** What a queue says about its items: how long a decision may take, and who is asked then. */
+export interface QueueTerms {
+  slaMs?: number
+  escalate?: Escalation
+}
+
+/** By the name of the queue. */
+export type Queues = Readonly<Record<string, QueueTerms>>
+
+/** When an item that is no approval is due, and what else becomes of it (E10). */
+export function dueOf(
+  own: number | null | undefined,
+  terms: QueueTerms,
+  from: number,
+): { dueAt: number; deadlines?: Deadlines } {
+  const slaAt = from + (own ?? terms.slaMs ?? limits.itemSlaMs)
+  const { escalate } = terms
+  if (escalate === undefined) return { dueAt: slaAt }
+  const deadlines = { slaAt, escalate: escalationOf(escalate, from) }
+  return { dueAt: Math.min(slaAt, deadlines.escalate.at), deadlines }
+}
+
+/** What is wrong with what `open` was told about queues; null if nothing is. */
+export function queuesFault(queues: unknown): string | null {
+  if (queues === undefined) return null
+  if (typeof queues !== 'object' || queues === null) return '`queues` must be an object by name'
+  for (const [name, terms] of Object.entries(queues)) {
+    const { slaMs, escalate, ...rest } = (terms ?? {}) as QueueTerms
+    const [strange] = Object.keys(rest)
+    if (strange !== undefined) return `queues.${name} has no option \`${strange}\``
+    const fault = isMs(slaMs) ? escalateFault(escalate) : '`slaMs` must be milliseconds above 0'
+    if (fault !== null) return `queues.${name}: ${fault}`
+  }
+  return null
 }
 
 function escalationOf({ afterMs, queue, deciders, slaMs }: Escalation, from: number) {

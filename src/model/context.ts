@@ -23,6 +23,8 @@ export interface Question {
   /** Plain data shown beside the title. */
   data?: unknown
   queue?: string
+  /** How long the answer may take, unless the queue says; 1 h. */
+  slaMs?: number
 }
 
 /** What a person is asked to approve. */

@@ -3,7 +3,16 @@
 // that one decision or one expiry wins, and any of several sweepers may do it.
 import { decided } from './decide.ts'
 import { noticeAbout } from './notice.ts'
-import type { ApprovalBody, Decision, Event, Item, Notice, Run, WaitingFor } from './records.ts'
+import type {
+  ApprovalBody,
+  Deadlines,
+  Decision,
+  Event,
+  Item,
+  Notice,
+  Run,
+  WaitingFor,
+} from './records.ts'
 import { eventOf } from './records.ts'
 
 export interface DeadlineChanges {
@@ -14,19 +23,32 @@ export interface DeadlineChanges {
   run?: { arrive?: true; state?: 'pending' | 'failed'; waitingFor?: WaitingFor | null }
 }
 
+/** An approval has its own; of other items the queue says. */
+export function deadlinesOf({ body }: Pick<Item, 'body'>): Deadlines | null {
+  return body.approval ?? body.deadlines ?? null
+}
+
+function withDeadlines(item: Item, change: Deadlines & Partial<ApprovalBody>): Item {
+  const { approval } = item.body
+  if (approval) return { ...item, body: { ...item.body, approval: { ...approval, ...change } } }
+  const { deciders: _, ...deadlines } = change
+  return { ...item, body: { ...item.body, deadlines } }
+}
+
 /** When it should have been decided, whatever else has a time. */
-export function slaOf({ dueAt, body: { approval } }: Pick<Item, 'dueAt' | 'body'>): number | null {
-  return approval?.slaAt === undefined ? dueAt : approval.slaAt
+export function slaOf(item: Pick<Item, 'dueAt' | 'body'>): number | null {
+  const slaAt = deadlinesOf(item)?.slaAt
+  return slaAt === undefined ? item.dueAt : slaAt
 }
 
 /** When it was noticed that nobody had. */
-export function slaPassedAt({ overdueAt, body: { approval } }: Item): number | null {
-  return approval?.slaPassedAt ?? overdueAt
+export function slaPassedAt(item: Item): number | null {
+  return deadlinesOf(item)?.slaPassedAt ?? item.overdueAt
 }
 
 /** The first deadline that is still to be obeyed. */
-export function firstDeadline(approval: ApprovalBody): number | null {
-  const { slaAt = null, slaPassedAt: passed, escalate, expire } = approval
+export function firstDeadline(of: Deadlines & Pick<ApprovalBody, 'expire'>): number | null {
+  const { slaAt = null, slaPassedAt: passed, escalate, expire } = of
   const times = [passed === undefined ? slaAt : null, escalate?.at ?? null, expire?.at ?? null]
   return times.reduce((least, at) => (at !== null && at < (least ?? at + 1) ? at : least), null)
 }
@@ -43,13 +65,14 @@ export function passDeadlines(
   const passed = noteSla(run, item, at)
   const { approval } = passed.item.body
   if (approval?.expire && approval.expire.at <= at) return expired(run, passed, approval, made)
-  const moved = approval?.escalate && approval.escalate.at <= at
+  const deadlines = deadlinesOf(passed.item)
+  const moved = deadlines?.escalate && deadlines.escalate.at <= at
   const {
     item: next,
     events,
     notices,
     ...rest
-  } = moved ? escalated(run, passed, approval, at) : passed
+  } = moved ? escalated(run, passed, deadlines, at) : passed
   return { items: [rescheduled(next, at)], events, notices, ...rest }
 }
 
@@ -62,43 +85,40 @@ interface Step {
 
 function noteSla(run: Run, item: Item, at: number): Step {
   const slaAt = slaOf(item)
-  const { approval } = item.body
-  const isDue = slaAt !== null && slaAt <= at && approval?.slaPassedAt === undefined
+  const deadlines = deadlinesOf(item)
+  const isDue = slaAt !== null && slaAt <= at && deadlines?.slaPassedAt === undefined
   if (!isDue) return { item, events: [], notices: [] }
   const { itemId, queue } = item
   const event = eventOf(run, at, 'sla_passed', { item: itemId, queue, due_at: slaAt })
   const noted =
-    approval?.slaAt === undefined
+    deadlines?.slaAt === undefined
       ? { ...item, overdueAt: at }
-      : { ...item, body: { ...item.body, approval: { ...approval, slaPassedAt: at } } }
+      : withDeadlines(item, { ...deadlines, slaPassedAt: at })
   const notice = noticeAbout(item, 'sla_passed', at, `${slaAt}`, { due_at: slaAt })
   return { item: noted, events: [event], notices: [notice] }
 }
 
-function escalated(run: Run, step: Step, approval: ApprovalBody, at: number): Step {
-  const { escalate } = approval
+function escalated(run: Run, step: Step, deadlines: Deadlines, at: number): Step {
+  const { escalate } = deadlines
   const { item } = step
   if (!escalate) return step
   const { queue, slaMs } = escalate
-  const { slaPassedAt: passed, ...before } = approval
+  const { slaPassedAt: passed, ...before } = deadlines
   const renewed =
     slaMs === null
       ? { ...(passed === undefined ? {} : { slaPassedAt: passed }) }
       : { slaAt: at + slaMs }
-  const now: ApprovalBody = {
-    ...before,
-    ...renewed,
-    deciders: escalate.deciders ?? approval.deciders,
-    escalate: null,
-    escalated: { from: item.queue, at },
-  }
+  const deciders = escalate.deciders ?? item.body.approval?.deciders ?? null
+  const base = slaMs === null ? item : withoutPassed(item)
   const next: Item = {
-    ...item,
+    ...withDeadlines(base, {
+      ...{ ...before, ...renewed, deciders },
+      ...{ escalate: null, escalated: { from: item.queue, at } },
+    }),
     queue,
     version: item.version + 1,
-    body: { ...item.body, approval: now },
   }
-  const data = { item: item.itemId, from: item.queue, to: queue, deciders: now.deciders }
+  const data = { item: item.itemId, from: item.queue, to: queue, deciders }
   const notice = noticeAbout(next, 'waiting_human', at, 'escalated', { escalated_from: item.queue })
   const events = [...step.events, eventOf(run, at, 'escalated', data)]
   const { waitingFor } = run
@@ -107,14 +127,22 @@ function escalated(run: Run, step: Step, approval: ApprovalBody, at: number): St
   return { item: next, events, notices: [...step.notices, notice], ...first }
 }
 
+/** A new time begins: that the one before has passed is in the run's history. */
+function withoutPassed(item: Item): Item {
+  const { approval } = item.body
+  if (approval === null) return item
+  const { slaPassedAt: _, ...rest } = approval
+  return { ...item, body: { ...item.body, approval: rest } }
+}
+
 /** Looked at again at the next deadline; without one, it is over with being noticed. */
 function rescheduled(item: Item, at: number): Item {
-  const { approval } = item.body
-  if (approval?.slaAt === undefined) return item
-  const dueAt = firstDeadline(approval)
+  const deadlines = deadlinesOf(item)
+  if (deadlines?.slaAt === undefined) return item
+  const dueAt = firstDeadline(deadlines)
   if (dueAt !== null) return { ...item, dueAt, overdueAt: null }
-  const overdueAt = approval.slaPassedAt === undefined ? null : at
-  return { ...item, dueAt: approval.slaAt, overdueAt }
+  const overdueAt = deadlines.slaPassedAt === undefined ? null : at
+  return { ...item, dueAt: deadlines.slaAt, overdueAt }
 }
 
 /** The machine's own decision, signed like any other. */

@@ -71,8 +71,10 @@ export function decide(
     earlierVote(item, now.decisions, decision)
   if (same) return { changes: null, decision: same }
   const fault = mayDecide(now, item, request, made.at)
-  if (fault) throw fault
+  // Who may decide can change with the item: whoever looked at another version is told that first.
+  if (fault?.code === 'ITEM_CLOSED') throw fault
   checkVersion(item, request)
+  if (fault) throw fault
   checkAttempts(now, item, request, made.at)
   if (isVote(item, now.decisions, decision)) return voted(now, item, decision)
   return { changes: changesOf(now, item, decision), decision }
@@ -167,14 +169,19 @@ function checkOutcome(item: Item, request: DecideRequest): void {
         `choose ${allowed.join(', ')}`,
     )
   }
-  const needs = needsResult(request.outcome)
+  const needs = needsResult(item, request.outcome)
   if (needs === 'required' && request.result === undefined) {
-    const what = request.outcome === 'edit' ? 'what is to be sent instead' : 'the answer'
+    const what = wanted[request.outcome] ?? 'the answer'
     throw error('DECISION_INVALID', `${request.outcome} needs \`result\`: ${what}`)
   }
   if (needs === 'none' && request.result !== undefined) {
     throw error('DECISION_INVALID', `\`result\` has no meaning for ${request.outcome}`)
   }
+}
+
+const wanted: Partial<Record<Outcome, string>> = {
+  edit: 'what is to be sent instead',
+  happened: 'what the call was answered with (its tool does not say `resultOptional`)',
 }
 
 function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: number): void {

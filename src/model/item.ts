@@ -1,8 +1,8 @@
 // What waits for a person, as engine, client and stores exchange it. Field names are the columns'.
-import type { ApprovalBody } from './approval.ts'
+import type { ApprovalBody, Deadlines } from './approval.ts'
 import type { CallStatus, RunRef } from './records.ts'
 
-export type { ApprovalBody, Vote } from './approval.ts'
+export type { ApprovalBody, Deadlines, Vote } from './approval.ts'
 
 export type ItemKind = 'doubt' | 'question' | 'approval'
 /**
@@ -78,6 +78,29 @@ export interface ItemBody {
   readonly damage: Damage | null
   /** Found on record after its process had died; nobody has asked for the call since. */
   readonly unasked?: true
+  /** Where to look whether it happened, by its tool (A10). */
+  readonly look?: Look
+  /** What "it happened" is answered with, by its tool; not there if nothing is known of it. */
+  readonly answer?: AnswerForm
+  /** What becomes of it if nobody decides; an approval has its own. */
+  readonly deadlines?: Deadlines
+}
+
+export interface Look {
+  /** http or https, or null. */
+  readonly url: string | null
+  readonly say: string | null
+  /** Why the tool's `whereToLook` could not be used. */
+  readonly fault: string | null
+}
+
+export interface AnswerForm {
+  /** JSON Schema, where the library of its output schema tells. */
+  readonly schema: unknown
+  /** Null if the tool has none. */
+  readonly example: unknown
+  /** It can be said without a result. */
+  readonly optional: boolean
 }
 
 export interface Damage {
@@ -91,4 +114,5 @@ export interface UnmatchedCall extends Subject {
   readonly status: CallStatus
   readonly input: unknown
   readonly result: unknown
+  readonly look?: Look
 }

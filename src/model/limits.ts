@@ -132,3 +132,13 @@ export const recentRowsMax = 20_000
  * again: then a person is told. A host that comes later still sends it.
  */
 export const unaskedMs = 60_000
+
+/** How long an item that is no approval may wait, unless its tool or its queue says (E10). */
+export const itemSlaMs = 3_600_000
+
+/** What a tool says of where to look: a link that browsers take, and a sentence or two. */
+export const lookUrlLengthMax = 2_048
+export const lookSayLengthMax = 500
+
+/** JSON Schema and example of a result, kept in the item; larger ones are left out. */
+export const answerLengthMax = 20_000

@@ -12,7 +12,9 @@ export function noticeAbout(
 ): Notice {
   const { namespace, runId, itemId, title, queue, reason } = item
   const noticeId = `${itemId}/${kind}/${round}`
-  const dataJson = JSON.stringify({ title, queue, kind: item.kind, reason, ...data })
+  const { url = null, say = null } = item.body.look ?? {}
+  const look = url === null && say === null ? {} : { where_to_look: { url, say } }
+  const dataJson = JSON.stringify({ title, queue, kind: item.kind, reason, ...look, ...data })
   return { namespace, runId, noticeId, kind, itemId, at, dataJson }
 }
 

@@ -1,4 +1,6 @@
 // What is wrong with what a tool says of itself, in words that name the tool.
+
+import { plainCopy } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
 import * as limits from './limits.ts'
 import { isName, shown } from './name.ts'
@@ -56,7 +58,7 @@ export function checkWindow(name: string, ttlMs: unknown, marginMs: number): voi
 
 export function checkFunctions(name: string, replayClass: ReplayClass, spec: AnySpec): void {
   if (typeof spec.run !== 'function') throw invalid(name, 'needs run(input, call)')
-  for (const key of ['probe', 'externalId', 'amount', 'usage'] as const) {
+  for (const key of ['probe', 'externalId', 'amount', 'usage', 'whereToLook'] as const) {
     if (spec[key] !== undefined && typeof spec[key] !== 'function') {
       throw invalid(name, `\`${key}\` must be a function`)
     }
@@ -68,7 +70,10 @@ export function checkFunctions(name: string, replayClass: ReplayClass, spec: Any
     if (spec.shareMs === undefined) return
     throw invalid(name, `is ${replayClass}: \`shareMs\` is for pure tools only`)
   }
-  for (const key of ['probe', 'quietMs', 'outlives', 'callbackMs'] as const) {
+  for (const key of [
+    ...['probe', 'quietMs', 'outlives', 'callbackMs', 'whereToLook', 'doubtSlaMs'],
+    'resultOptional',
+  ] as (keyof AnySpec)[]) {
     if (spec[key] !== undefined) throw invalid(name, `is pure: \`${key}\` has no meaning for it`)
   }
 }
@@ -91,6 +96,16 @@ export function checkWait(name: string, key: string, value: unknown): number | n
 export function checkFlag(name: string, key: string, value: unknown): boolean {
   if (value === undefined || typeof value === 'boolean') return value === true
   throw invalid(name, `\`${key}\` must be true or false`)
+}
+
+/** Plain data: it is kept in items, and people see it. */
+export function checkExample(name: string, value: unknown): unknown {
+  if (value === undefined) return undefined
+  try {
+    return plainCopy(value)
+  } catch {
+    throw invalid(name, '`example` must be plain data, as its result is recorded')
+  }
 }
 
 export function checkRetry(name: string, given: RetryPolicy | undefined): Required<RetryPolicy> {

@@ -62,6 +62,18 @@ export interface KeyInfo {
   readonly occurrence: number
 }
 
+/** What is known of a call that may have happened, for whoever goes and looks. */
+export type LookInfo = Pick<
+  CallInfo,
+  'runId' | 'node' | 'tool' | 'attempt' | 'attemptId' | 'idempotencyKey'
+>
+
+/** Where a person looks whether a call happened: a link (http or https), a sentence, or both. */
+export interface WhereToLook {
+  url?: string
+  say?: string
+}
+
 export type ProbeAnswer<Out> = { landed: 'yes'; result: Out } | { landed: 'no' | 'unknown' }
 
 export interface RetryPolicy {
@@ -95,6 +107,8 @@ interface Common<In, Raw, Out> extends Metadata<Out> {
   oncePerVisit?: boolean
   /** How much money, or of whatever a policy counts, a call is about. */
   amount?: (input: In) => number
+  /** A result as it may look, shown to whoever has to say with what a call was answered. */
+  example?: NoInfer<Out>
 }
 
 interface Doubtful<In, Out> {
@@ -107,6 +121,10 @@ interface Doubtful<In, Out> {
   quietMs?: number
   /** It starts processes that live longer than the worker: its death does not end an attempt. */
   outlives?: boolean
+  /** Where a person looks whether it happened (A10): shown first on every doubt. */
+  whereToLook?: (input: In, call: LookInfo) => WhereToLook
+  /** How long a doubt about a call may wait for a person, unless its queue says; 1 h. */
+  doubtSlaMs?: number
   /** An asynchronous tool, which may `defer()`: how long its upstream has to call back. */
   callbackMs?: number
 }
@@ -124,6 +142,8 @@ interface PureRules extends NoKey {
   quietMs?: never
   outlives?: never
   callbackMs?: never
+  whereToLook?: never
+  doubtSlaMs?: never
 }
 type UnsafeRules<In, Out> = { replayClass: 'unsafe_on_replay'; shareMs?: never } & NoKey &
   Doubtful<In, Out>
@@ -149,12 +169,21 @@ export type Fits<Raw, O> = unknown extends Raw
       : { '`run` returns what the output schema does not take': Raw }
     : unknown
 
-export type ToolSpec<S extends Schema, Raw, O extends Schema | undefined> = Common<
-  OutputOf<S>,
+export type ToolSpec<
+  S extends Schema,
   Raw,
-  ResultOf<Raw, O>
-> &
-  ClassRules<OutputOf<S>, Raw> & { input: S; output?: O & Fits<NoInfer<Raw>, O> }
+  O extends Schema | undefined,
+  R extends boolean = false,
+> = Common<OutputOf<S>, Raw, ResultOf<Raw, O>> &
+  ClassRules<OutputOf<S>, Raw> & {
+    input: S
+    output?: O & Fits<NoInfer<Raw>, O>
+    /** A person may say "it happened" without its result: the call then answers `undefined`. */
+    resultOptional?: R
+  }
+
+/** What a call answers with: nothing, where a person may say that it happened and no more. */
+export type Answered<Out, R extends boolean> = true extends R ? Out | undefined : Out
 
 const brand = Symbol.for('counterfoil.tool')
 
@@ -192,6 +221,16 @@ export interface ToolRules {
   readonly amount: ((input: unknown) => number) | null
   readonly usage: ((result: unknown) => Usage) | null
   readonly beat: Beat | null
+  readonly whereToLook: ((input: unknown, call: LookInfo) => unknown) | null
+  readonly doubtSlaMs: number | null
+  readonly resultOptional: boolean
+  /** Undefined if there is none. */
+  readonly example: unknown
+}
+
+/** Whether "it happened" can be said of a call without saying what it answered. */
+export function mayLackResult({ output, resultOptional }: ToolRules): boolean {
+  return output === null || resultOptional
 }
 
 const recorded = Symbol.for('counterfoil.recordedKey')
@@ -209,9 +248,12 @@ export function isRecordedKey(key: unknown): boolean {
 }
 
 /** Registers a tool. */
-export function tool<const S extends Schema, Raw, const O extends Schema | undefined = undefined>(
-  spec: ToolSpec<S, Raw, O>,
-): Tool<InputOf<S>, ResultOf<Raw, O>> {
+export function tool<
+  const S extends Schema,
+  Raw,
+  const O extends Schema | undefined = undefined,
+  const R extends boolean = false,
+>(spec: ToolSpec<S, Raw, O, R>): Tool<InputOf<S>, Answered<ResultOf<Raw, O>, R>> {
   const name = checkName('tool', spec?.name)
   if (name.startsWith('counterfoil.')) {
     throw checks.invalid(name, 'names that begin with "counterfoil." are its own; choose another')
@@ -261,6 +303,10 @@ export function makeTool<In, Out>(name: string, spec: AnySpec): Tool<In, Out> {
     amount: (spec.amount as ToolRules['amount']) ?? null,
     usage: (spec.usage as ToolRules['usage']) ?? null,
     beat: checks.checkWord(name, 'beat', spec.beat, beats),
+    whereToLook: (spec.whereToLook as ToolRules['whereToLook']) ?? null,
+    doubtSlaMs: checks.checkWait(name, 'doubtSlaMs', spec.doubtSlaMs),
+    resultOptional: checks.checkFlag(name, 'resultOptional', spec.resultOptional),
+    example: checks.checkExample(name, spec.example),
   }
   const made = { name, replayClass, rules: Object.freeze(rules) }
   Object.defineProperty(made, brand, { value: true })

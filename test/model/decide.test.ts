@@ -89,7 +89,7 @@ describe('which outcomes an item has', () => {
     (_, one, allowed) => {
       for (const outcome of outcomes.filter((each) => allowed.includes(each))) {
         const which = outcome === 'use_record' || outcome === 'retire_record' ? named : {}
-        const result = needsResult(outcome) === 'none' ? {} : details
+        const result = needsResult(one, outcome) === 'none' ? {} : details
         const { changes, decision } = decided(ask(outcome, { ...result, ...which }), {
           items: [one],
         })

@@ -60,28 +60,26 @@ function Votes({ item }: { item: ItemPageData }) {
 
 /** What happens if nobody decides. */
 export function Terms({ item }: { item: ItemPageData }) {
-  const { approval } = item
-  if (approval === null) return null
-  const { escalated, expires_as: as } = approval
+  const { approval, escalated } = item
   return (
     <Fields
       rows={[
-        ['Needs', approval.quorum > 1 ? `${approval.quorum} people who approve` : null],
-        ['Not by', approval.not_starter ? 'whoever has started the run' : null],
+        ['Needs', (approval?.quorum ?? 1) > 1 ? `${approval?.quorum} people who approve` : null],
+        ['Not by', approval?.not_starter ? 'whoever has started the run' : null],
         [
           'Escalates',
-          approval.escalates_at && (
+          item.escalates_at && (
             <span>
-              <Time at={approval.escalates_at} /> {`to ${approval.escalates_to}`}
+              <Time at={item.escalates_at} /> {`to ${item.escalates_to}`}
             </span>
           ),
         ],
         ['Came from', escalated && `queue ${escalated.from}, where nobody had decided`],
         [
           'Expires',
-          approval.expires_at && (
+          approval?.expires_at && (
             <span>
-              <Time at={approval.expires_at} /> {`: it then counts as ${as}`}
+              <Time at={approval.expires_at} /> {`: it then counts as ${approval.expires_as}`}
             </span>
           ),
         ],

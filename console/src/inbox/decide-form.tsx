@@ -9,18 +9,23 @@ import { JsonField } from '../ui/json-field.tsx'
 import { Failure } from '../ui/parts.tsx'
 import { SchemaForm } from '../ui/schema-form.tsx'
 import type { Choice, ItemPageData, Outcome } from '../wire.ts'
-import { clockTime, parseMs } from '../words.ts'
+import { clockTime, json, parseMs } from '../words.ts'
 import { recordName } from './drift.tsx'
 import { lockOf } from './lock.ts'
 
 interface Props {
   readonly item: ItemPageData
   readonly choice: Choice
-  readonly reload: () => void
+  /** It cannot be sent: what was written stays there to be read. */
+  readonly blocked: boolean
+  /** True if it is on record. */
+  readonly done: (said: boolean) => void
 }
 
 interface Said {
   readonly result?: unknown
+  /** "It happened", and nobody knows with what result. */
+  readonly unknown: boolean
   /** The place of a record among the unmatched ones. */
   readonly record: number
   readonly visit: number | null
@@ -30,7 +35,7 @@ interface Said {
   readonly sure: string | null
 }
 
-export function DecideForm({ item, choice, reload }: Props) {
+export function DecideForm({ item, choice, blocked, done }: Props) {
   const { outcome, label } = choice
   const [said, setSaid] = useState<Said>(() => firstSaid(item, outcome))
   const [problem, setProblem] = useState<Problem | null>(null)
@@ -40,8 +45,10 @@ export function DecideForm({ item, choice, reload }: Props) {
   const submit = async () => {
     setBusy(true)
     setProblem(null)
+    let onRecord = false
     try {
       await send(item, choice, said, key)
+      onRecord = true
       say(`On record: ${label}`)
     } catch (error) {
       const found = asProblem(error)
@@ -50,7 +57,7 @@ export function DecideForm({ item, choice, reload }: Props) {
       if (found.status > 0) setKey(randomId())
     }
     setBusy(false)
-    reload()
+    done(onRecord)
   }
   return (
     <form
@@ -67,7 +74,7 @@ export function DecideForm({ item, choice, reload }: Props) {
       <button
         type="submit"
         class={choice.grave ? 'primary grave' : 'primary'}
-        disabled={busy || !isComplete(item, choice, said)}
+        disabled={busy || blocked || !isComplete(item, choice, said)}
       >
         {busy ? 'Writing it down…' : label}
       </button>
@@ -76,7 +83,7 @@ export function DecideForm({ item, choice, reload }: Props) {
 }
 
 function firstSaid(item: ItemPageData, outcome: Outcome): Said {
-  const said = { record: 0, visit: null, reason: '', evidence: '', sure: null }
+  const said = { unknown: false, record: 0, visit: null, reason: '', evidence: '', sure: null }
   if (outcome === 'edit') return { ...said, result: editable(item) }
   return outcome === 'happened' && isForm(item.result_schema) ? { ...said, result: {} } : said
 }
@@ -123,6 +130,7 @@ function isComplete(item: ItemPageData, choice: Choice, said: Said): boolean {
     const schema = item.approval?.schema as Schema | null
     return said.result !== undefined && (!schema || faults(schema, said.result).length === 0)
   }
+  if (said.unknown) return true
   if (outcome === 'happened' && isForm(item.result_schema)) {
     return faults(item.result_schema, said.result).length === 0
   }
@@ -144,7 +152,8 @@ function needsSure(item: ItemPageData, choice: Choice): string | null {
 
 async function send(item: ItemPageData, choice: Choice, said: Said, key: string): Promise<void> {
   const { outcome } = choice
-  const { evidence, result } = said
+  const { evidence } = said
+  const result = said.unknown ? undefined : said.result
   const reason = said.reason.trim() === '' ? (unsaidReason(choice) ?? '') : said.reason
   if (outcome === 'pin') {
     const path = `/v1/runs/${encodeURIComponent(item.run_id)}/pin`
@@ -217,14 +226,42 @@ function Parts({ item, choice, said, change }: PartProps) {
 }
 
 /** Fields where the tool says what its result looks like; JSON where it does not. */
-function Result({ item, choice: { outcome }, said, change }: PartProps) {
-  const { result_schema: schema } = item
+function Result({ item, choice, said, change }: PartProps) {
+  const { outcome } = choice
+  const { result_schema: schema, answer } = item
   const onValue = (result: unknown) => change({ result })
-  if (outcome === 'happened' && isForm(schema)) {
-    return <SchemaForm legend="Its result" schema={schema} value={said.result} onValue={onValue} />
+  if (outcome === 'respond') {
+    return <JsonField label="The answer" value={said.result} onValue={onValue} />
   }
-  const label = outcome === 'respond' ? 'The answer' : 'Its result'
-  return <JsonField label={label} value={said.result} onValue={onValue} />
+  const example = answer?.example == null ? null : `for example ${json(answer.example)}`
+  const form = outcome === 'happened' && isForm(schema)
+  return (
+    <>
+      {said.unknown ? null : form ? (
+        <>
+          <SchemaForm legend="Its result" schema={schema} value={said.result} onValue={onValue} />
+          {example === null ? null : <pre class="hint example">{example}</pre>}
+        </>
+      ) : (
+        <JsonField
+          label="Its result"
+          value={said.result}
+          onValue={onValue}
+          {...(example === null ? {} : { hint: `JSON, ${example}` })}
+        />
+      )}
+      {outcome === 'happened' && choice.result === 'optional' ? (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={said.unknown}
+            onChange={(event) => change({ unknown: event.currentTarget.checked })}
+          />
+          <span>It happened, and its result is not known. The call answers nothing.</span>
+        </label>
+      ) : null}
+    </>
+  )
 }
 
 function Record({ item, choice, said, change }: PartProps) {

@@ -4,6 +4,7 @@ import { mayWrite } from '../api.ts'
 import { Badge, Section } from '../ui/parts.tsx'
 import type { Choice, ItemPageData, Outcome } from '../wire.ts'
 import { DecideForm } from './decide-form.tsx'
+import { Decided } from './decided.tsx'
 import { lockOf } from './lock.ts'
 
 interface Props {
@@ -12,12 +13,35 @@ interface Props {
 }
 
 export function DecidePanel({ item, reload }: Props) {
+  const [outcome, setOutcome] = useState<Outcome | null>(null)
+  const [mine, setMine] = useState(false)
   const bar = barOf(item)
+  const closed = item.state !== 'open'
+  // What somebody was writing while another decided stays there to be read.
+  const writing = outcome !== null && !mine
+  const done = (said: boolean) => {
+    if (said) setMine(true)
+    reload()
+  }
   return (
-    <Section title="Decide">
-      {bar === null ? <Choices item={item} reload={reload} /> : <p class="pad">{bar}</p>}
+    <Section title={closed ? 'Decided' : 'Decide'}>
+      {closed ? <Decided item={item} /> : null}
+      {closed && writing ? (
+        <p class="note wait" role="alert">
+          <span class="strong">{`${whoClosed(item)} while you were writing.`}</span> Nothing of
+          yours was sent. Your text is still here:
+        </p>
+      ) : null}
+      {bar === null ? null : <p class="pad">{bar}</p>}
+      {bar === null || (closed && writing) ? (
+        <Choices item={item} outcome={outcome} choose={setOutcome} done={done} />
+      ) : null}
     </Section>
   )
+}
+
+function whoClosed({ decision }: ItemPageData): string {
+  return decision === null ? 'It was closed' : `${decision.by} decided`
 }
 
 /** Why nobody, or not this person, decides it here. */
@@ -28,34 +52,46 @@ function barOf(item: ItemPageData): string | null {
   return item.barred
 }
 
-function Choices({ item, reload }: Props) {
-  const [outcome, setOutcome] = useState<Outcome | null>(null)
-  const chosen = item.choices.find((one) => one.outcome === outcome)
+interface ChoicesProps {
+  readonly item: ItemPageData
+  readonly outcome: Outcome | null
+  readonly choose: (outcome: Outcome) => void
+  readonly done: (said: boolean) => void
+}
+
+function Choices({ item, outcome, choose, done }: ChoicesProps) {
   // The version that was looked at: what changes under the reader must not be decided unread.
   const [version, setVersion] = useState(item.version)
-  if (version !== item.version) {
-    return (
-      <div class="note wait" role="alert">
-        <p>
-          <span class="strong">The item has changed while you looked.</span> Read it again, then
-          decide.
-        </p>
-        <button type="button" onClick={() => setVersion(item.version)}>
-          I have read it
-        </button>
-      </div>
-    )
-  }
+  const open = item.state === 'open'
+  const moved = open && version !== item.version
+  const chosen = item.choices.find((one) => one.outcome === outcome)
   return (
     <>
-      <fieldset class="choices">
+      {moved ? (
+        <div class="note wait" role="alert">
+          <p>
+            <span class="strong">The item has changed while you looked.</span> Read it again, then
+            decide. Your text is kept.
+          </p>
+          <button type="button" onClick={() => setVersion(item.version)}>
+            I have read it
+          </button>
+        </div>
+      ) : null}
+      <fieldset class="choices" disabled={!open || moved}>
         <legend class="hidden">What is your decision?</legend>
         {item.choices.map((one) => (
-          <Option key={one.outcome} choice={one} chosen={outcome} choose={setOutcome} />
+          <Option key={one.outcome} choice={one} chosen={outcome} choose={choose} />
         ))}
       </fieldset>
       {chosen === undefined ? null : (
-        <DecideForm key={outcome} item={item} choice={chosen} reload={reload} />
+        <DecideForm
+          key={outcome}
+          item={item}
+          choice={chosen}
+          blocked={!open || moved}
+          done={done}
+        />
       )}
     </>
   )

@@ -4,11 +4,13 @@ import { Badge, Fields, Section } from '../ui/parts.tsx'
 import { Data } from '../ui/value.tsx'
 import type { ItemPageData } from '../wire.ts'
 import { absolute, clockTime, duration, parseMs, relative } from '../words.ts'
+import { WhereToLook } from './look.tsx'
 import { momentsOf } from './moments.ts'
 
 export function Doubt({ item }: { item: ItemPageData }) {
   return (
     <>
+      <WhereToLook look={item.where_to_look} />
       <TheCall item={item} />
       {item.call.attempts.length === 0 ? null : <Attempts item={item} />}
       {item.reason === 'unknown' ? <Ended item={item} /> : null}

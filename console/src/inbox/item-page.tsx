@@ -46,7 +46,7 @@ function ItemView({ item, reload }: { item: ItemPageData; reload: () => void }) 
         </div>
         <div class="side">
           <Facts item={item} />
-          <DecidePanel key={`${item.item_id}/${item.state}`} item={item} reload={reload} />
+          <DecidePanel key={item.item_id} item={item} reload={reload} />
         </div>
       </div>
     </article>

@@ -1,7 +1,9 @@
-// What became of a call, in one word: executed, hit (answered by its receipt on a resume), parked.
+// What became of a call, in one word: executed, hit (answered by its receipt on a resume), parked,
+// decided (a person said what became of it); and what came between its start and its end.
 import type { Entry, Event } from '../wire.ts'
+import { spaced } from '../words.ts'
 
-export type Fate = 'executed' | 'hit' | 'parked' | 'waits' | 'failed' | 'in flight'
+export type Fate = 'executed' | 'hit' | 'decided' | 'parked' | 'waits' | 'failed' | 'in flight'
 
 /** When the run was claimed, by visit: a visit that is claimed again is replayed. */
 export function claimsOf(events: readonly Event[]): ReadonlyMap<number, readonly string[]> {
@@ -22,12 +24,51 @@ export function hitsOf(entry: Entry, claims: ReadonlyMap<number, readonly string
 
 export function fateOf(entry: Entry, hits: number): Fate {
   if (entry.status === 'in_doubt') return 'parked'
+  if (rulingOf(entry) !== null) return 'decided'
   if (entry.status === 'failed') return 'failed'
   if (entry.status === 'pending') {
     if (entry.attempt_count > 0 && !isWait(entry)) return 'in flight'
     return entry.tool_name === 'counterfoil.approval' || !isWait(entry) ? 'parked' : 'waits'
   }
   return hits > 0 ? 'hit' : 'executed'
+}
+
+type Ruling = Entry['decisions'][number]
+
+// What a person's word takes the place of the tool's own answer with.
+const ruled: readonly string[] = ['happened', 'fail', 'use_record']
+
+/** The decision that ended the call: nobody else said how it ended. */
+export function rulingOf({ decisions, status, tool_name: tool }: Entry): Ruling | null {
+  const ended = status === 'committed' || status === 'failed'
+  if (!ended || tool.startsWith('counterfoil.')) return null
+  return decisions.findLast((one) => ruled.includes(one.outcome) && one.verifies) ?? null
+}
+
+export interface Mark {
+  readonly at: string
+  readonly words: string
+  readonly tone: 'bad' | 'wait' | 'good'
+}
+
+/** Death, doubt and decision of a call, in order of time. */
+export function marksOf(entry: Entry, events: readonly Event[]): Mark[] {
+  const { created_at: from, settled_at: until, visit, tool_name: tool } = entry
+  const inside = (at: string) => at >= from && (until === null || at <= until)
+  const marks = events.flatMap(({ kind, data, at, visit: place }): Mark[] => {
+    if (place !== visit || !inside(at)) return []
+    if (kind === 'taken_over' && data['cause'] === 'dead') {
+      return [{ at, words: `worker ${String(data['from'] ?? '')} died`, tone: 'bad' }]
+    }
+    const about = kind === 'doubt' && String(data['title'] ?? '').startsWith(`${tool}:`)
+    return about ? [{ at, words: 'put before a person', tone: 'wait' }] : []
+  })
+  const said = entry.decisions
+    .filter(({ outcome }) => outcome !== 'vote' && outcome !== 'comment')
+    .map(({ at, outcome, by, reason }): Mark => {
+      return { at, words: `${spaced(outcome)}, by ${by}: ${reason}`, tone: 'good' }
+    })
+  return [...marks, ...said].sort((a, b) => a.at.localeCompare(b.at))
 }
 
 export function isWait({ tool_name: tool }: Entry): boolean {

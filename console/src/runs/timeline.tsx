@@ -6,7 +6,7 @@ import { Badge, Loaded, Section } from '../ui/parts.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Entry, Event, Page, RunView } from '../wire.ts'
 import { duration, parseMs, plural } from '../words.ts'
-import { claimsOf, type Fate, fateOf, hitsOf } from './fate.ts'
+import { claimsOf, type Fate, fateOf, hitsOf, type Mark, marksOf } from './fate.ts'
 import { pathOf } from './paths.ts'
 
 interface Stop {
@@ -29,7 +29,12 @@ export function Timeline({ run }: { run: RunView }) {
           <>
             <ol class="visits">
               {stopsOf(run, page.items).map((stop) => (
-                <Visit key={stop.visit} stop={stop} claims={claims} />
+                <Visit
+                  key={stop.visit}
+                  stop={stop}
+                  claims={claims}
+                  events={events.data?.items ?? []}
+                />
               ))}
             </ol>
             {page.next === null ? null : (
@@ -46,7 +51,8 @@ function Legend() {
   return (
     <p class="legend dim">
       <Badge word="executed" /> sent and answered <Badge word="hit" /> answered by its receipt on a
-      resume <Badge word="parked" /> before a person
+      resume <Badge word="decided" /> a person said how it ended <Badge word="parked" /> before a
+      person
     </p>
   )
 }
@@ -65,7 +71,13 @@ function stopsOf(run: RunView, entries: readonly Entry[]): Stop[] {
 
 type Claims = ReturnType<typeof claimsOf>
 
-function Visit({ stop, claims }: { stop: Stop; claims: Claims }) {
+interface VisitProps {
+  readonly stop: Stop
+  readonly claims: Claims
+  readonly events: readonly Event[]
+}
+
+function Visit({ stop, claims, events }: VisitProps) {
   const resumes = (claims.get(stop.visit) ?? []).filter((at) => at > stop.at).length
   return (
     <li>
@@ -81,6 +93,7 @@ function Visit({ stop, claims }: { stop: Stop; claims: Claims }) {
               entry={entry}
               hits={hitsOf(entry, claims)}
               stop={stop}
+              marks={marksOf(entry, events)}
             />
           ))}
         </ul>
@@ -92,13 +105,21 @@ function Visit({ stop, claims }: { stop: Stop; claims: Claims }) {
 const fateTones: Readonly<Record<Fate, Tone>> = {
   executed: 'busy',
   hit: 'good',
+  decided: 'wait',
   parked: 'bad',
   waits: 'wait',
   failed: 'bad',
   'in flight': 'wait',
 }
 
-function Call({ entry, hits, stop }: { entry: Entry; hits: number; stop: Stop }) {
+interface CallProps {
+  readonly entry: Entry
+  readonly hits: number
+  readonly stop: Stop
+  readonly marks: readonly Mark[]
+}
+
+function Call({ entry, hits, stop, marks }: CallProps) {
   const fate = fateOf(entry, hits)
   const from = parseMs(entry.created_at)
   const until = entry.settled_at === null ? now.value : parseMs(entry.settled_at)
@@ -114,6 +135,15 @@ function Call({ entry, hits, stop }: { entry: Entry; hits: number; stop: Stop })
         {hits > 0 ? `, answered again ${plural(hits, 'time')}` : ''}
         {entry.external_id === null ? '' : `, ${entry.external_id}`}
       </span>
+      {marks.length === 0 ? null : (
+        <ul class="plain marks">
+          {marks.map(({ at, words, tone }) => (
+            <li key={`${at}${words}`} class={tone}>
+              {words} <Time at={at} />
+            </li>
+          ))}
+        </ul>
+      )}
     </li>
   )
 }

@@ -95,7 +95,7 @@ export function ledgerTool(
     const told = spec[key]
     return typeof told === 'function' ? { [key]: (result: unknown) => told(fromPlain(result)) } : {}
   }
-  const about = (key: 'idempotencyKey' | 'amount') => {
+  const about = (key: 'idempotencyKey' | 'amount' | 'whereToLook') => {
     const told = spec[key]
     // A recorded key is known by what it is.
     const plain = typeof told !== 'function' || Object.getOwnPropertySymbols(told).length > 0
@@ -116,6 +116,7 @@ export function ledgerTool(
     ...of('usage'),
     ...about('idempotencyKey'),
     ...about('amount'),
+    ...about('whereToLook'),
   }
   const input = anyInput(ai.inputSchema)
   const run = runOf(ai, spec.replayClass === 'pure')

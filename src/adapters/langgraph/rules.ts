@@ -52,7 +52,7 @@ const forClass: readonly (keyof GuardRules | 'shareMs')[] = [
     'amount',
   ] as const),
   ...(['usage', 'tags', 'blastRadius', 'rateLimit', 'beat', 'probe', 'quietMs'] as const),
-  ...(['outlives', 'idempotencyKey', 'keyTtlMs'] as const),
+  ...(['outlives', 'idempotencyKey', 'keyTtlMs', 'whereToLook', 'doubtSlaMs'] as const),
 ]
 const forUnsafe = ['interrupts', 'allowIdentical'] as const
 

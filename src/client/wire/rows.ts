@@ -1,11 +1,12 @@
 // The rows as they travel, by --json and by the API: snake_case like the database, times in ISO
 // with their zone, and the JSON that users gave as it is.
-import { slaOf, slaPassedAt } from '../../model/deadline.ts'
+import { deadlinesOf, slaOf, slaPassedAt } from '../../model/deadline.ts'
 import { type Choice, recordsFor } from '../../model/decisions/outcomes.ts'
 import type {
   ApprovalBody,
   Attempt,
   CallRecord,
+  Deadlines,
   Decision,
   Event,
   Item,
@@ -113,6 +114,7 @@ export function itemJson(item: Item) {
     title: item.title,
     due_at: iso(slaOf(item)),
     overdue_at: iso(slaPassedAt(item)),
+    ...escalationJson(deadlinesOf(item) ?? {}),
     deciders: item.body.approval?.deciders ?? null,
     quorum: item.body.approval?.quorum ?? 1,
     votes: (item.body.approval?.votes ?? []).map(voteJson),
@@ -137,12 +139,15 @@ export function itemViewJson({ item, workers, replayClass, unusable }: ItemLook)
       attempts: item.attempts.map((row) => attemptJson(row, row.diedAt, workers)),
     },
     error: body.error,
+    where_to_look: body.look ?? null,
+    answer: body.answer ?? null,
     probe: body.probe,
     unmatched: body.unmatched.map((call) => ({
       ...subjectJson(call),
       status: call.status,
       input: call.input,
       result: call.result,
+      where_to_look: call.look ?? null,
     })),
     data: body.data,
     approval: approval && {
@@ -159,6 +164,7 @@ export function itemViewJson({ item, workers, replayClass, unusable }: ItemLook)
     outcomes: item.outcomes,
     choices: item.choices.map((choice) => choiceJson(item, choice)),
     barred: item.barred,
+    decision: item.decision && decisionJson(item.decision),
     did_not_happen:
       item.reason === 'unknown'
         ? { from: iso(quietUntil), may_still_run: quietUntil === Number.POSITIVE_INFINITY }
@@ -186,14 +192,20 @@ function previousJson({ itemId, outcome, by, reason, at }: Previous) {
   return { item_id: itemId, outcome, by, reason, at: iso(at) }
 }
 
-/** Who and how many, and what happens if nobody does. */
-function termsJson({ quorum = 1, rejects = 1, notStarter, escalate, ...rest }: ApprovalBody) {
-  const { expire, escalated } = rest
+function escalationJson({ escalate, escalated }: Deadlines) {
   return {
-    ...{ quorum, rejects, not_starter: notStarter === true },
     escalates_at: iso(escalate?.at ?? null),
     escalates_to: escalate?.queue ?? null,
     escalated: escalated ? { from: escalated.from, at: iso(escalated.at) } : null,
+  }
+}
+
+/** Who and how many, and what happens if nobody does. */
+function termsJson({ quorum = 1, rejects = 1, notStarter, ...rest }: ApprovalBody) {
+  const { expire } = rest
+  return {
+    ...{ quorum, rejects, not_starter: notStarter === true },
+    ...escalationJson(rest),
     expires_at: iso(expire?.at ?? null),
     expires_as: expire?.as ?? null,
   }

@@ -167,15 +167,19 @@ export interface Lock {
 }
 
 export function choiceOf(item: Item, outcome: Outcome, locked: Lock | null): Choice {
-  const { label, consequence, result = 'none', ...row } = table[outcome]
+  const { label, consequence, ...row } = table[outcome]
+  const result = needsResult(item, outcome)
   const { grave = false, reasonOptional = false } = row
   const words = { label: said(label, item), consequence: said(consequence, item) }
   return { outcome, ...words, result, reasonOptional, grave, locked }
 }
 
 /** Whether an outcome takes a result at all, and whether it can be said without one. */
-export function needsResult(outcome: Outcome): NeedsResult {
-  return table[outcome]?.result ?? 'none'
+export function needsResult({ body }: Pick<Item, 'body'>, outcome: Outcome): NeedsResult {
+  const needs = table[outcome]?.result ?? 'none'
+  // Its tool has a schema for what it answers, and does not say that it may be left out.
+  const known = outcome === 'happened' && body.answer?.optional === false
+  return known ? 'required' : needs
 }
 
 export function deniesAttempts({ reason }: Item, outcome: Outcome): boolean {

@@ -80,7 +80,8 @@ export async function shownItem(call: Call<{ item: string }>) {
 }
 
 /** What "it happened" must fit, where the graph is at hand and its library can tell. */
-function resultSchema(graph: Graph | undefined, { body: { subject } }: Item): unknown {
+function resultSchema(graph: Graph | undefined, { body: { subject, answer } }: Item): unknown {
+  if (answer) return answer.schema
   const output = graph?.tools.get(subject?.tool ?? '')?.rules.output ?? null
   return output && (jsonSchemaOf(output, 'input')?.json ?? null)
 }

@@ -17,6 +17,7 @@ interface About {
   readonly escalated_from?: string
   readonly graph?: string
   readonly error?: { code: string | null; message: string }
+  readonly where_to_look?: { readonly url: string | null; readonly say: string | null }
 }
 
 export function payloadOf(
@@ -62,17 +63,20 @@ function slackOf(notice: Notice, about: About, url: string, links: Links | null)
     text: { type: 'plain_text', text },
     url: to,
   })
+  const { url: where, say } = about.where_to_look ?? {}
+  const look = where ? [button('Where it would be', where)] : []
   const more = links ? [button('Approve …', links.approve), button('Reject …', links.reject)] : []
   return {
     // Shown where blocks are not: notifications, screen readers.
     text: mrkdwn(head),
     blocks: [
       { type: 'section', text: { type: 'mrkdwn', text: `*${mrkdwn(head)}*` } },
+      ...(say ? [{ type: 'section', text: { type: 'plain_text', text: short(say) } }] : []),
       {
         type: 'context',
         elements: [{ type: 'plain_text', text: short(details.filter(Boolean).join(' · ')) }],
       },
-      { type: 'actions', elements: [button('Look at it', url), ...more] },
+      { type: 'actions', elements: [button('Look at it', url), ...look, ...more] },
     ],
   }
 }

@@ -118,7 +118,8 @@ export class Match {
 
   /** Whether a record that was issued before `seq` was known is still to be claimed. */
   holdsBack(seq: number): boolean {
-    // Flags are never taken back, so the first open entry only moves forward: linear over a visit.
+    // The first open entry only moves forward: linear over a visit. One that is recalled is not
+    // waited for, since calls with a place of their own have no order.
     for (let entry = this.byAfter[this.firstOpen]; entry; entry = this.byAfter[this.firstOpen]) {
       if (!entry.matched && !entry.skipped && !entry.retired && !entry.seen)
         return entry.record.after < seq

@@ -58,7 +58,7 @@ describe.runIf(canBrowse)('the console', () => {
     await stage.api(`/v1/inbox/${first}/decision`, yes)
     await page.getByRole('link', { name: 'charge_card: may it be sent?' }).click()
     await page.getByText('more than 1000 EUR is for finance').waitFor()
-    await page.getByText('It is for cfo; you are gus.').waitFor()
+    await page.getByText(/gus may not decide item .*: it is for cfo/).waitFor()
     expect(await page.getByRole('radio').count()).toBe(0)
     const cfo = await stage.signedIn('cfo', 'operator')
     await cfo.getByRole('link', { name: 'charge_card: may it be sent?' }).click()

@@ -85,7 +85,7 @@ async function server(settings: Record<string, string>): Promise<PostgresServer>
 
 describePostgres('opening a Postgres store', () => {
   test.each([
-    ['postgres://u:s3cret@h:port/db', /no URL/],
+    ['postgres://u:s3cret@h:port/db', /not a URL/],
     ['postgres://u:a@s3cret/x@h/db', /%40/],
     ['postgres://u:12#s3cret@h/db', /%23/],
     ['postgres://u:s3cret@h/db?schema=Bad-Name', /schema "Bad-Name"/],

@@ -12,7 +12,7 @@ const help = `
   rerun    it is sent again, which its class allows
   probe    its upstream is asked first, and a person if that does not know
   park     a person is asked whether it happened
-  wait     for what it waits for now: a person, a time, a signal, a child, a callback
+  wait     for what it waits for now: a person, a time, a signal, a child
 
 Only the present visit is looked at: earlier ones are never run again. Nothing
 is changed by it.

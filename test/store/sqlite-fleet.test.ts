@@ -121,7 +121,7 @@ describe('renewing from beside', () => {
     const path = newPath()
     const s = await store(path)
     await s.register(newWorker(worker), 1_000)
-    const renewer = await openRenewer({ path })
+    const renewer = await openRenewer({ path, place: null })
     const before = await until(s)
     expect(await renewer.renew(worker, 90_000)).toBe(true)
     expect(await until(s)).toBeGreaterThan(before + 80_000)
@@ -136,7 +136,7 @@ describe('renewing from beside', () => {
     for (const id of ['w_2', 'w_3']) await s.register(newWorker(id), 1_000)
     await s.stopWorker('w_2', true)
     await s.declareDead('w_3', 'gone')
-    const renewer = await openRenewer({ path })
+    const renewer = await openRenewer({ path, place: null })
     const renewed = ['w_2', 'w_3', 'w_9'].map((id) => renewer.renew(id, 1_000))
     expect(await Promise.all(renewed)).toEqual([false, false, false])
     await renewer.close()
@@ -147,7 +147,7 @@ describe('renewing from beside', () => {
     const path = newPath()
     const s = await store(path)
     await s.register(newWorker(worker), 1_000)
-    const renewer = await openRenewer({ path })
+    const renewer = await openRenewer({ path, place: null })
     raw(path, (db) => db.pragma('wal_checkpoint(truncate)'))
     copyFileSync(path, `${path}.copy`)
     renameSync(`${path}.copy`, path)
@@ -158,7 +158,7 @@ describe('renewing from beside', () => {
 
   test('a file that is missing is told in our words, and is not made', async () => {
     const path = newPath()
-    await expect(openRenewer({ path })).rejects.toMatchObject({ code: 'STORE_READ_ONLY' })
+    await expect(openRenewer({ path, place: null })).rejects.toMatchObject({ code: 'STORE_READ_ONLY' })
     expect(existsSync(path)).toBe(false)
   })
 

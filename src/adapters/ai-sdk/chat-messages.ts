@@ -2,6 +2,7 @@
 // and how much of the last answer the agent goes on from.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { UiMessage } from './past.ts'
+import type { NamedCall } from './places.ts'
 
 /** The body that `useChat` sends. */
 export interface ChatBody {
@@ -19,6 +20,7 @@ export interface UiPart {
   readonly providerExecuted?: boolean
   readonly approval?: { readonly approved?: boolean }
   readonly toolName?: string
+  readonly input?: unknown
   readonly output?: unknown
   readonly errorText?: string
 }
@@ -67,7 +69,7 @@ function invalid(message: string): CounterfoilError {
 export interface GoesOn {
   readonly messages: readonly UiMessage[]
   /** Calls that a person has approved, also those of a reply that is read back. */
-  readonly approved: readonly string[]
+  readonly approved: readonly NamedCall[]
   /** Some calls of the last reply wait for an approval: the model is not to be asked yet. */
   readonly waits: boolean
   /** The client shows the words of the reply that is read back first. */
@@ -85,17 +87,22 @@ export function goesOnFrom(messages: readonly UiMessage[]): GoesOn {
   const whole = replies.findIndex((reply) => !isWhole(reply))
   const kept = whole < 0 ? replies : replies.slice(0, whole)
   const rest = replies.slice(kept.length)
-  const calls = replies.flat().filter(isCall)
   const parts = kept.flatMap((reply) => [{ type: 'step-start' }, ...reply])
   const before = messages.slice(0, -1)
   return {
     messages: kept.length === 0 ? before : [...before, { ...last, parts }],
-    approved: calls.flatMap(({ approval, toolCallId }) =>
-      approval?.approved === true && toolCallId ? [toolCallId] : [],
-    ),
+    approved: replies.flatMap((parts, reply) => approvedIn(parts, reply)),
     waits: (kept.at(-1) ?? []).some(({ state }) => state === 'approval-requested'),
     shown: rest.length > 0 && (rest[0] ?? []).every(({ state }) => !state?.endsWith('streaming')),
   }
+}
+
+function approvedIn(parts: readonly UiPart[], reply: number): NamedCall[] {
+  return parts.filter(isCall).flatMap((part) => {
+    const { approval, toolCallId, input } = part
+    if (approval?.approved !== true || !toolCallId) return []
+    return [{ toolCallId, toolName: toolOf(part), input, reply }]
+  })
 }
 
 function repliesOf(parts: readonly UiPart[]): UiPart[][] {

@@ -17,6 +17,7 @@ import {
 import { nodeHost, scopeHost } from './host.ts'
 import { type Asking, type ModelLike, type ModelRules, recordModel } from './model.ts'
 import { type ChatRequest, Past, type PlainIds, type TurnIds, turnIdsOf } from './past.ts'
+import type { NamedCall } from './places.ts'
 import { envelopeSchema, usageOf } from './reply.ts'
 import { type AiTool, guardTool, type ToolReport, type ToolRules } from './tools.ts'
 import { Turn } from './turn.ts'
@@ -72,8 +73,8 @@ export interface OpenTurn<M, T> extends Bound<M, T> {
 }
 
 export interface OpenTurnOptions {
-  /** Ids of tool calls that the request says a person has approved. */
-  approved?: Iterable<string>
+  /** Tool calls that the request says a person has approved. */
+  approved?: readonly NamedCall[]
   /** Whoever waits for the turn has gone. */
   signal?: AbortSignal
 }
@@ -132,7 +133,7 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
     const scope = await openScope(cf, plain, signal)
     try {
       const past = await Past.load(cf, plain, name)
-      const turn = new Turn(scopeHost(scope), { generation, past, approved: new Set(approved) })
+      const turn = new Turn(scopeHost(scope), { generation, past, approved })
       return openTurn(turn, scope, bind(turn))
     } catch (error) {
       await scope.close()

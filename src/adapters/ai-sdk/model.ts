@@ -102,6 +102,7 @@ class Recorder {
 
   async stream(params: Params): Promise<unknown> {
     const tube = new Tube<Part>()
+    const number = replyNumber(params.prompt)
     let begun: (opened: Streamed) => void = () => {}
     const live = new Promise<Streamed>((resolve) => {
       begun = resolve
@@ -109,11 +110,11 @@ class Recorder {
     const reply: Promise<Reply> = this.ask('stream', params, async (signal) => {
       const opened = (await this.model.doStream(withSignal(params, signal))) as Streamed
       begun(opened)
-      return packParts(await this.passOn(opened.stream, tube, reply))
+      return packParts(await this.passOn(opened.stream, tube, { reply, number }))
     })
     // A stream that is on record begins when it is read back, any other when its provider does.
     const opened = await Promise.race([live, reply.then(() => null)])
-    this.endWith(tube, reply, replyNumber(params.prompt))
+    this.endWith(tube, reply, number)
     const { request, response } = opened ?? {}
     return {
       stream: tube.readable,
@@ -126,14 +127,14 @@ class Recorder {
   private async passOn(
     stream: ReadableStream<Part>,
     tube: Tube<Part>,
-    reply: Promise<Reply>,
+    of: { reply: Promise<Reply>; number: number },
   ): Promise<Part[]> {
     const parts: Part[] = []
     let ending = false
     for await (const part of stream) {
       parts.push(part)
       ending ||= part.type === 'finish'
-      this.turn.notePart(part, reply)
+      this.turn.notePart(part, of)
       if (!ending) tube.push(part)
     }
     return parts

@@ -106,7 +106,7 @@ export class Past {
   /** Calls of this turn that are not pure and may have had an effect. */
   effects(tool: string, isKnown: (row: CallRecord) => boolean): Row[] {
     return [...this.rows.values()].filter(
-      (row) => row.tool === tool && isEffect(row) && !isKnown(row) && !this.used.has(keyOf(row)),
+      (row) => row.tool === tool && isEffect(row) && !isKnown(row),
     )
   }
 
@@ -114,7 +114,7 @@ export class Past {
   receipt(effects: readonly Row[], input: unknown): Row | null {
     const hash = hashOf(input)
     const found = effects.find(
-      ({ inputHash, status, verifies }) => inputHash === hash && status === 'committed' && verifies,
+      (row) => row.inputHash === hash && isTrusted(row) && !this.used.has(keyOf(row)),
     )
     return found ?? null
   }
@@ -158,6 +158,10 @@ export class Past {
 function messageOf(checkpointId: string): string | null {
   const found = /^(.*)#[0-9a-f]{16}$/s.exec(checkpointId)
   return found?.[1] ?? null
+}
+
+function isTrusted({ status, verifies }: Row): boolean {
+  return status === 'committed' && verifies
 }
 
 function hashOf(input: unknown): string {

@@ -1,5 +1,6 @@
 // Where a tool call stands in a conversation: in which reply of its turn, by which id. Ids may come
 // again in a later reply; the number of the reply tells them apart.
+import { canonical } from '../../model/canonical.ts'
 import { type Part, type ToolCall, toolCallsOf } from './reply.ts'
 
 interface Message {
@@ -36,6 +37,18 @@ export function callsIn(messages: unknown): NamedCall[] {
   )
 }
 
+/** Whether both are the same call: an id may come again, of another tool or with other words. */
+export function isSameCall(a: NamedCall, b: NamedCall): boolean {
+  const { toolCallId, toolName, reply } = a
+  const isNamed = toolCallId === b.toolCallId && toolName === b.toolName && reply === b.reply
+  return isNamed && wordsOf(a.input) === wordsOf(b.input)
+}
+
+/** As a browser has it: dates and the like are what JSON makes of them. */
+function wordsOf(input: unknown): string {
+  return canonical(JSON.parse(JSON.stringify(input ?? null)))
+}
+
 /** Whether the last of the messages says that a person has approved this very call. */
 export function isApproved(messages: unknown, toolCallId: string): boolean {
   const last = turnIn(messages).at(-1)
@@ -55,15 +68,19 @@ export function placeId(generation: number, reply: number, toolCallId: string): 
   return `${generation === 0 ? '' : `g${generation}.`}${reply}:${toolCallId}`
 }
 
-/** Other places that the same call may be on record at, those of former versions included. */
+/**
+ * Other places that the same call may be on record at, those of former versions included. `since`:
+ * of this generation and later ones. A model may use its ids again in the next generation.
+ */
 export function otherPlaces(
   at: { generation: number; reply: number },
   repliesMax: number,
   toolCallId: string,
+  since = 0,
 ): string[] {
   const own = placeId(at.generation, at.reply, toolCallId)
-  const all = [toolCallId]
-  for (let generation = 0; generation <= at.generation; generation++) {
+  const all = since === 0 ? [toolCallId] : []
+  for (let generation = since; generation <= at.generation; generation++) {
     for (let reply = 0; reply <= repliesMax; reply++) {
       all.push(placeId(generation, reply, toolCallId))
     }

@@ -5,10 +5,19 @@
 import type { Call } from '../../index.ts'
 import { occurrenceOf } from '../../model/scope.ts'
 import type { Tool } from '../../model/tool.ts'
+import { fromPlain } from './codec.ts'
 import { isAnswer } from './failure.ts'
 import type { Host, HostCall } from './host.ts'
 import type { Past } from './past.ts'
-import { callsIn, isApproved, type NamedCall, otherPlaces, placeId, replyNumber } from './places.ts'
+import {
+  callsIn,
+  isApproved,
+  isSameCall,
+  type NamedCall,
+  otherPlaces,
+  placeId,
+  replyNumber,
+} from './places.ts'
 import { type Part, type ToolCall, type Twins, toolCallsOf, twinsIn } from './reply.ts'
 
 /** A tool call that was answered; `replayed` if nothing was sent for it now. */
@@ -30,10 +39,10 @@ export interface TurnFacts {
   /** What is on record of it; null in a node, whose records are matched by their order. */
   readonly past: Past | null
   /** Calls that the request says a person has approved. */
-  readonly approved: ReadonlySet<string>
+  readonly approved: readonly NamedCall[]
 }
 
-const nothing: TurnFacts = { generation: 0, past: null, approved: new Set() }
+const nothing: TurnFacts = { generation: 0, past: null, approved: [] }
 
 export class Turn {
   readonly host: Host
@@ -94,11 +103,10 @@ export class Turn {
     this.noteMessages(messages)
     const reply = this.replyOf(toolCallId, messages)
     const at = { generation: this.generation, reply }
-    const aliases = otherPlaces(at, this.repliesMax, toolCallId)
-    const alike = await this.alike(tool, input, isApproved(messages, toolCallId), [
-      placeId(this.generation, reply, toolCallId),
-      ...aliases,
-    ])
+    const aliases = otherPlaces(at, this.repliesMax, toolCallId, this.generation)
+    const alike = this.isOnRecord(tool, input, toolCallId, reply)
+      ? {}
+      : await this.alike(tool, input, isApproved(messages, toolCallId))
     return { callId: placeId(this.generation, reply, toolCallId), placed: { aliases, ...alike } }
   }
 
@@ -107,15 +115,12 @@ export class Turn {
     const { past, approved } = this.facts
     // The SDK asks once more before it makes a call that was approved; a "no" would deny it.
     if (past === null || isApproved(messages, toolCallId)) return false
-    if (approved.has(toolCallId)) return true
+    this.noteMessages(messages)
     const reply = this.replyOf(toolCallId, messages)
-    const own = placeId(this.generation, reply, toolCallId)
-    const at = { generation: this.generation, reply }
-    const ids = [own, ...otherPlaces(at, this.repliesMax, toolCallId)]
-    const places = ids.map((id) => occurrenceOf(id, 0))
-    if (past.has(tool.name, input, places)) return true
-    const effects = past.effects(tool.name, (row) => this.isKnown(tool.name, row.nth))
-    return this.generation > 0 && past.receipt(effects, input) !== null
+    const call = { toolCallId, toolName: tool.name, input: fromPlain(input), reply }
+    if (approved.some((each) => isSameCall(each, call))) return true
+    if (this.isOnRecord(tool, input, toolCallId, reply)) return true
+    return past.receipt(this.effects(past, tool), input) !== null
   }
 
   /** The reply is on record: what it asks for may be done. */
@@ -135,8 +140,11 @@ export class Turn {
   }
 
   /** A part of a reply that is not on record yet. */
-  notePart(part: Part, reply: Promise<unknown>): void {
-    for (const { toolCallId } of toolCallsOf([part])) this.replies.set(toolCallId, reply)
+  notePart(part: Part, { reply, number }: { reply: Promise<unknown>; number: number }): void {
+    for (const { toolCallId } of toolCallsOf([part])) {
+      this.replies.set(toolCallId, reply)
+      this.numbers.set(toolCallId, number)
+    }
   }
 
   async whenRecorded(toolCallId: string): Promise<void> {
@@ -171,10 +179,8 @@ export class Turn {
   private see(calls: readonly NamedCall[], generation: number): void {
     const seen = calls.flatMap(({ toolName: tool, toolCallId, reply }) => {
       this.repliesMax = Math.max(this.repliesMax, reply)
-      return [toolCallId, placeId(generation, reply, toolCallId)].map((callId) => ({
-        tool,
-        callId,
-      }))
+      const place = placeId(generation, reply, toolCallId)
+      return (generation === 0 ? [toolCallId, place] : [place]).map((callId) => ({ tool, callId }))
     })
     // What earlier generations did is what this one must not do again unasked.
     if (generation === this.generation) {
@@ -187,6 +193,22 @@ export class Turn {
     return this.known.has(`${tool}#${nth}`)
   }
 
+  /** By its own id, or by another that no other call of the turn has. */
+  private isOnRecord(tool: Tool, input: unknown, toolCallId: string, reply: number): boolean {
+    const at = { generation: this.generation, reply }
+    const own = occurrenceOf(placeId(at.generation, reply, toolCallId), 0)
+    const others = otherPlaces(at, this.repliesMax, toolCallId, this.generation)
+      .map((id) => occurrenceOf(id, 0))
+      .filter((nth) => !this.isKnown(tool.name, nth))
+    return this.facts.past?.has(tool.name, input, [own, ...others]) === true
+  }
+
+  /** What earlier generations of the turn may have done with this tool. */
+  private effects(past: Past, { name }: Tool) {
+    if (this.generation === 0) return []
+    return past.effects(name, (row) => this.isKnown(name, row.nth))
+  }
+
   private replyOf(toolCallId: string, messages: unknown): number {
     const noted = this.numbers.get(toolCallId)
     if (noted !== undefined) return noted
@@ -195,16 +217,11 @@ export class Turn {
   }
 
   /** Calls on record that may have had the effect of this one. */
-  private async alike(tool: Tool, input: unknown, approved: boolean, ids: readonly string[]) {
+  private async alike(tool: Tool, input: unknown, approved: boolean) {
     const { past } = this.facts
     if (past === null || tool.replayClass === 'pure') return {}
-    const places = ids.map((id) => occurrenceOf(id, 0))
-    if (past.has(tool.name, input, places)) return {}
     const replaced = await past.effectsReplaced(tool.name)
-    const own =
-      this.generation === 0
-        ? []
-        : past.effects(tool.name, (row) => this.isKnown(tool.name, row.nth))
+    const own = this.effects(past, tool)
     const answer = past.receipt(own, input)
     past.use(answer)
     // A person who approves this very call may not know that the message did the same before.

@@ -209,6 +209,57 @@ describe.each(majors)('$name', (major) => {
     }
   })
 
+  test('C2 regenerate of a finished turn: an id that comes again names no other send', async () => {
+    const lists = [
+      [order('a', 'tea', 'now'), order('b', 'milk', 'now')],
+      // The same words by each other's ids; then as they were.
+      [order('b', 'tea', 'now'), order('a', 'milk', 'now')],
+      [order('a', 'tea', 'now'), order('b', 'milk', 'now')],
+    ]
+    let turn = 0
+    const { cf, sent, chat } = await opensShop({
+      needsApproval: true,
+      answer: (reply) => (reply === 0 ? (lists[turn++] ?? []) : [text('Done.')]),
+    })
+    await chat.sendMessage({ text: 'Order tea and milk.' })
+    await respond(chat, true)
+    for (let n = 0; n < 2; n++) await chat.regenerate()
+    expect([lastText(chat), sent]).toEqual(['Done.', ['tea: now', 'milk: now']])
+    expect((await cf.inbox.list()).items).toEqual([])
+  })
+
+  test('C2 regenerate of a finished turn: a receipt that was given out hides no other', async () => {
+    let generation = 0
+    const { sent, chat } = await opensShop({
+      answer: (reply) => {
+        if (reply === 0) return [order(`t${generation++}`, 'tea', 'now')]
+        return reply === 1 && generation > 1 ? [order('m', 'milk', 'now')] : [text('Done.')]
+      },
+    })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await chat.regenerate()
+    expect(partsOf(chat, 'data-counterfoil-doubt')).toMatchObject([
+      { data: { tool: 'order', reason: 'same_effect' } },
+    ])
+    expect(sent).toEqual(['tea: now'])
+  })
+
+  test('E1 an approval is of one call, not of every later one with its id', async () => {
+    const words = ['tea', 'laptop', 'laptop']
+    const { sent, chat } = await opensShop({
+      needsApproval: true,
+      answer: (reply) => (words[reply] ? [order('call_0', words[reply], 'now')] : [text('Done.')]),
+    })
+    await chat.sendMessage({ text: 'Order tea.' })
+    const expected = ['tea: now', 'laptop: now', 'laptop: now']
+    for (let n = 0; n < expected.length; n++) {
+      expect(partsOf(chat, 'tool-order').at(-1)?.state).toBe('approval-requested')
+      expect(sent).toEqual(expected.slice(0, n))
+      await respond(chat, true)
+    }
+    expect([lastText(chat), sent]).toEqual(['Done.', expected])
+  })
+
   test('K2 regenerate of a finished turn: a call that was approved now is sent', async () => {
     const { cf, sent, chat } = await opensShop({ needsApproval: true, answer: once })
     await chat.sendMessage({ text: 'Order tea.' })

@@ -158,7 +158,8 @@ describe('renewing from beside', () => {
 
   test('a file that is missing is told in our words, and is not made', async () => {
     const path = newPath()
-    await expect(openRenewer({ path, place: null })).rejects.toMatchObject({ code: 'STORE_READ_ONLY' })
+    const renewer = openRenewer({ path, place: null })
+    await expect(renewer).rejects.toMatchObject({ code: 'STORE_READ_ONLY' })
     expect(existsSync(path)).toBe(false)
   })
 

@@ -228,7 +228,7 @@ describe.each(majors)('$name', (major) => {
     expect((await cf.inbox.list()).items).toEqual([])
   })
 
-  test('C2 regenerate of a finished turn: a receipt that was given out hides no other', async () => {
+  test('C2 regenerate of a finished turn: a receipt given out hides no other', async () => {
     let generation = 0
     const { sent, chat } = await opensShop({
       answer: (reply) => {

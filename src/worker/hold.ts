@@ -69,10 +69,7 @@ export class Hold {
     this.lease = taken.lease
     this.run = taken.run
     this.taken = taken
-    this.left = new Left(
-      (place) => this.visitForLeft(place),
-      () => engine.clock.now(),
-    )
+    this.left = new Left((place) => this.visitForLeft(place))
     this.over = new Promise((resolve) => {
       this.finish = resolve
     })

@@ -3,8 +3,10 @@
 // whether the host comes back for them or not; it may have found other words.
 // Does not own: what is asked (engine/scope.ts), nor when a holder is dead (liveness.ts, leases).
 import type { Entry } from '../engine/entry.ts'
+import { momentOf } from '../engine/rows.ts'
 import type { ScopeVisit } from '../engine/scope.ts'
 import { ofCall } from '../model/attempt-id.ts'
+import { keyUseOf, keyWindow } from '../model/key-window.ts'
 import { scopeVisit } from '../model/scope.ts'
 import type { LoadAt, OpenCall } from '../store/store.ts'
 
@@ -13,20 +15,21 @@ type Place = NonNullable<LoadAt['scope']>
 /** `unsafe`: a call with a key can be sent again by its host, which may still come for it. */
 export type Which = 'unsafe' | 'all'
 
+/** Whoever looks for such calls rarely has their tools. */
+const ofNoTool = { keyTtlMs: null, keyMarginMs: 0 }
+
 export function isLeft({ status, attempt }: OpenCall): boolean {
   return status === 'pending' && attempt > 0
 }
 
 export class Left {
   private readonly open: (place: Place) => Promise<ScopeVisit | null>
-  private readonly now: () => number
   private places: Map<number, Place> | null = null
   /** Until a person is asked about what is being looked at. */
   asking: Promise<void> = Promise.resolve()
 
-  constructor(open: (place: Place) => Promise<ScopeVisit | null>, now: () => number) {
+  constructor(open: (place: Place) => Promise<ScopeVisit | null>) {
     this.open = open
-    this.now = now
   }
 
   /** Before the first scope is open: later calls are this holder's own. */
@@ -77,10 +80,10 @@ export class Left {
    * A call with a key whose every attempt has ended was stopped by its host, to be made again, or
    * rested between two tries. It is the host's as long as the key is good.
    */
-  private isHosts({ loaded }: ScopeVisit, { key, record }: Entry): boolean {
+  private isHosts(visit: ScopeVisit, { key, record }: Entry): boolean {
     if (record.replayClass !== 'idempotent_with_key') return false
-    const over = record.expiresAt !== null && this.now() >= record.expiresAt
-    const own = ofCall(loaded.attempts, key)
-    return !over && own.length > 0 && own.every(({ endedAt }) => endedAt !== null)
+    const own = ofCall(visit.loaded.attempts, key)
+    const window = keyWindow(keyUseOf(record, own), ofNoTool, momentOf(visit))
+    return window === 'open' && own.length > 0 && own.every(({ endedAt }) => endedAt !== null)
   }
 }

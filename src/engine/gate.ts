@@ -291,8 +291,12 @@ export class Gate {
     const { settled, changes } = copyOf(visit, call, answer, this.dispatch.intent(call))
     visit.secure()
     visit.append(changes)
-    this.queue(call, settled, true)
-    visit.flushOnDelivery()
+    this.taken(() => this.queue(call, settled, true))
+  }
+
+  /** Another call's record answers: whoever looks for a free one next must find that it is not. */
+  private taken(deliver: () => void): void {
+    this.visit.log.durable(deliver)
   }
 
   /** A person's result is checked like a tool's: one that does not fit is asked for again. */
@@ -307,7 +311,9 @@ export class Gate {
       const externalId = settled.ok ? externalIdOf(call.tool, value) : null
       const resultJson = settled.ok && value !== undefined ? canonical(value) : null
       if (record) visit.append({ records: [{ ...record, resultJson, externalId }] })
-      this.queue(call, { ...settled, value }, true)
+      const deliver = () => this.queue(call, { ...settled, value }, true)
+      if (record && call.alike.length > 0) this.taken(deliver)
+      else deliver()
     }
     const check = settled.ok ? checkOf(call, settled.value) : null
     if (check === null) return accept(settled.value)

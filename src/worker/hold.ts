@@ -6,6 +6,7 @@
 import { pause } from '../clock.ts'
 import type { RunLog } from '../engine/committer.ts'
 import { closedItem, stopChange, waitingForItems } from '../engine/ending.ts'
+import { openEntries } from '../engine/entry.ts'
 import type { Engine } from '../engine/execute.ts'
 import { ScopeVisit, scopeLost } from '../engine/scope.ts'
 import type { Lease } from '../engine/visit.ts'
@@ -15,7 +16,7 @@ import { type Decision, eventOf, type Item, keyOf, type Run } from '../model/rec
 import { scopeVisit } from '../model/scope.ts'
 import type { Tool } from '../model/tool.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Changes, CommitResult, LoadAt, Loaded, RunChange } from '../store/store.ts'
+import type { Changes, CommitResult, LoadAt, Loaded, OpenCall, RunChange } from '../store/store.ts'
 import type { Keeper } from './keeper.ts'
 import { Left, type Which } from './left.ts'
 import { type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
@@ -232,7 +233,16 @@ export class Hold {
       const unknown = call.status === 'in_doubt' || call.replayClass === 'unsafe_on_replay'
       return unknown && call.attempt > 0 && place !== visit && !known.has(place)
     })
-    return [...open, ...blind, ...(await this.doubtsOf(known, visit))]
+    const unknown: OpenCall[] = []
+    for (const call of open) if (await this.isStillUnknown(call)) unknown.push(call)
+    return [...unknown, ...blind, ...(await this.doubtsOf(known, visit))]
+  }
+
+  /** Not if it was certainly not sent, or a person has said what became of it. */
+  private async isStillUnknown(call: OpenCall): Promise<boolean> {
+    const loaded = await this.load(call)
+    const entry = loaded && openEntries(loaded, this.engine.clock, null).entries.get(keyOf(call))
+    return !entry || (entry.settled === null && entry.unknownAttempts > 0)
   }
 
   /** Calls of open scopes that a person is asked about. */

@@ -8,6 +8,7 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import { CounterfoilError } from '../../index.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { isRecord } from '../../model/state.ts'
+import type { Level } from './line.ts'
 import type { CounterfoilSaver } from './saver.ts'
 import { type KnownStep, type Spaces, spacesOf } from './spaces.ts'
 import type { Task } from './task.ts'
@@ -27,6 +28,8 @@ export interface Anchor {
   readonly standsFor: readonly string[]
   /** Its place among the calls of the reply. */
   readonly index: number
+  /** The checkpoints that it is made from, the outermost first. */
+  readonly levels: readonly Level[]
 }
 
 /** What is called, as far as its ids depend on it. */
@@ -56,12 +59,13 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
     if (await spaces.whenStored(threadId, space, checkpointId)) continue
     throw notDurable(call.tool, checkpointId)
   }
+  const at = kept.map(({ space, checkpointId: stepId }) => ({ threadId, space, stepId }))
   if (!call.isPure) {
-    const at = kept.map(({ space, checkpointId: stepId }) => ({ threadId, space, stepId }))
     await takeTurn(saver.cf, task.config, at, call.tool)
+    await checkNotRestarted(saver, spaces, threadId, kept, call.tool)
   }
-  if (!call.isPure) await checkNotRestarted(saver, spaces, threadId, kept, call.tool)
-  if (kept.length < levels.length) return belowUnkept(task, deepest)
+  const uncounted = { callId: null, standsFor: [], index: 0, levels: at } as const
+  if (kept.length < levels.length) return { ...belowUnkept(task, deepest), ...uncounted }
   const asked = call.callId === null ? null : askedIn(task.scratchpad.currentTaskInput, call.callId)
   const { checkpointId, space } = deepest
   const originId = () => origin(saver, spaces, { threadId, space, checkpointId })
@@ -80,6 +84,7 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
     ...{ nodeId: short(namesOf(path)), checkpointId: short(`${from}#${leader}`), taskId: null },
     ...{ callId: leader, standsFor: alike.filter((id) => id !== leader) },
     index: asked.calls.findIndex(({ id }) => id === call.callId),
+    levels: at,
   }
 }
 
@@ -91,11 +96,11 @@ async function checkNotRestarted(
   saver: CounterfoilSaver,
   spaces: Spaces,
   threadId: string,
-  kept: readonly Level[],
+  kept: readonly Graph[],
   tool: string,
 ): Promise<void> {
   for (const [i, inner] of kept.slice(1).entries()) {
-    const outer = kept[i] as Level
+    const outer = kept[i] as Graph
     const from = await origin(saver, spaces, { threadId, ...outer })
     if (from === outer.checkpointId) continue
     const configurable = { thread_id: threadId }
@@ -108,19 +113,17 @@ async function checkNotRestarted(
   }
 }
 
-const uncounted = { callId: null, standsFor: [], index: 0 } as const
-
-interface Level {
+interface Graph {
   readonly space: string
   readonly checkpointId: string
 }
 
 /** The graphs around the task, the outermost first. */
-function levelsOf({ path, levels }: Task): Level[] {
+function levelsOf({ path, levels }: Task): Graph[] {
   const around = Object.keys(levels)
     .filter((space) => space === '' || path.startsWith(`${space}|`))
     .sort((a, b) => a.length - b.length)
-  const found: Level[] = []
+  const found: Graph[] = []
   for (const space of around) {
     const checkpointId = levels[space] ?? ''
     // A task of the functional API runs from the checkpoint of the task that called it.
@@ -130,7 +133,7 @@ function levelsOf({ path, levels }: Task): Level[] {
 }
 
 /** A subgraph without checkpoints begins anew at every replay, with other ids for all in it. */
-function belowUnkept({ path, levels }: Task, { checkpointId }: Level): Anchor {
+function belowUnkept({ path, levels }: Task, { checkpointId }: Graph) {
   const inKept = Object.keys(levels).filter((space) => levels[space] === checkpointId)
   const outer = inKept.sort((a, b) => b.length - a.length)[0] ?? ''
   const depth = outer === '' ? 0 : outer.split('|').length
@@ -139,7 +142,7 @@ function belowUnkept({ path, levels }: Task, { checkpointId }: Level): Anchor {
     .slice(0, depth + 1)
     .join('|')
   const taskId = taskIdOf(own)
-  return { nodeId: short(`${namesOf(path)}#${taskId}`), checkpointId, taskId, ...uncounted }
+  return { nodeId: short(`${namesOf(path)}#${taskId}`), checkpointId, taskId }
 }
 
 export function namesOf(path: string): string {
@@ -219,7 +222,7 @@ function wordsOf(args: unknown): string {
 async function origin(
   saver: CounterfoilSaver,
   spaces: Spaces,
-  { threadId, space, checkpointId }: Level & { threadId: string },
+  { threadId, space, checkpointId }: Graph & { threadId: string },
 ): Promise<string> {
   const find = async (id: string): Promise<KnownStep | undefined> => {
     const known = spaces.step(threadId, space, id)

@@ -1,20 +1,21 @@
 // Branches: a thread that was taken back to an earlier checkpoint, or whose state was updated
 // there, goes another way from there. What was sent on the way that was left stays sent. So a call
 // of a branch that has no record of its own takes one of the same tool and input that was made off
-// its line, and gets a row that names it.
+// its line, and gets a row that names it. If there are only others of its tool, a model may have
+// found other words for the same thing: a person sees both.
 //
 // A record was made from the checkpoint that was the head at the time: who is off the line sends
 // nothing. Of the checkpoints of a line those were carried out that the next one is the result of;
 // a fork or an update repeats the one it was made from.
 import type { CheckpointMetadata } from '@langchain/langgraph-checkpoint'
+import { pause } from '../../clock.ts'
 import { type CallRecord, type Counterfoil, CounterfoilError } from '../../index.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { leaseMs } from '../../model/limits.ts'
-import { scopeVisit } from '../../model/scope.ts'
-import { isRecord } from '../../model/state.ts'
-import { type Anchor, messagesIn, namesOf } from './anchor.ts'
+import { type Anchor, messagesIn } from './anchor.ts'
 import { hasBranches } from './branch-notes.ts'
-import { isAskedBack, markOf } from './line.ts'
+import { type IsOnLine, pathOf, recordsOf, standingOf, unclaimed } from './branch-records.ts'
+import { isAskedBack, isLive, markOf } from './line.ts'
 import type { CounterfoilSaver } from './saver.ts'
 import { openValue } from './saver-write.ts'
 import type { Task } from './task.ts'
@@ -23,8 +24,15 @@ import type { Task } from './task.ts'
 const waitMsMax = leaseMs + 5_000
 const lookMs = 100
 
-/** What answers a call of a branch: a receipt, or an item that is open; null if it is sent. */
-export type OffLine = { readonly answer: CallRecord } | { readonly itemId: string }
+/**
+ * What a call of a branch finds on the way that was left: a receipt that answers it; an item that is
+ * open; or calls of the same tool with other inputs, which may have had its effect. Null if it is
+ * sent.
+ */
+export type OffLine =
+  | { readonly answer: CallRecord }
+  | { readonly itemId: string }
+  | { readonly alike: readonly CallRecord[] }
 
 export async function offLine(
   saver: CounterfoilSaver,
@@ -34,24 +42,30 @@ export async function offLine(
   input: unknown,
 ): Promise<OffLine | null> {
   const { cf } = saver
-  if (isLive(task) || !(await isBranched(cf, task))) return null
+  if (isLive(task.config) || !(await isBranched(cf, task))) return null
   const { clock } = cf.store
   const until = clock.mono() + waitMsMax
   const inputHash = sha256(canonical(input === undefined ? null : input))
+  const isSame = (row: CallRecord) => row.inputHash === inputHash
   for (;;) {
-    const all = (await recordsOf(cf, task.threadId)).filter(
-      (row) => row.tool === tool && row.inputHash === inputHash,
-    )
-    if (all.length === 0 || all.some((row) => isAt(row, anchor))) return null
-    const [found] = free(all, await onLineOf(saver, task), anchor)
-    if (found === undefined) return null
-    if (found.status === 'committed') return { answer: await whole(cf, found) }
-    const itemId = await itemOf(cf, found)
-    if (itemId !== null) return { itemId }
+    const all = await recordsOf(cf, task.threadId, tool)
+    const own = all.filter((row) => isAt(row, anchor))
+    if (all.length === 0 || own.some(isSame)) return null
+    const others = all.filter((row) => !own.includes(row))
+    const left = unclaimed(others, await onLineOf(saver, task), pathOf(anchor.nodeId))
+    const same = left.find(isSame)
+    const standings = await Promise.all((same ? [same] : left).map((row) => standingOf(cf, row)))
+    const landed = standings.filter((one) => typeof one === 'object')
+    const doubt = landed.find((one) => 'itemId' in one)
+    if (doubt) return doubt
+    if (!standings.includes('under way')) {
+      const alike = landed.flatMap((one) => ('answer' in one ? [one.answer] : []))
+      const [answer] = alike
+      if (answer === undefined) return null
+      return same && answer.status === 'committed' ? { answer } : { alike }
+    }
     if (clock.mono() > until) throw underWay(tool, task.threadId)
-    await new Promise<void>((resolve) => {
-      clock.after(lookMs, resolve)
-    })
+    await pause(clock, lookMs)
   }
 }
 
@@ -80,60 +94,14 @@ export async function inTurn<T>(
   }
 }
 
-/** `configurable.counterfoil.live`: what the branch does is sent, on purpose. */
-function isLive({ config }: Task): boolean {
-  const given: unknown = config.configurable?.['counterfoil']
-  return isRecord(given) && given['live'] === true
-}
-
 async function isBranched(cf: Counterfoil, { config, threadId, levels }: Task): Promise<boolean> {
   const mark = markOf(config, { threadId, space: '' })
   if (mark && isAskedBack(mark, levels[''] ?? null)) return true
   return hasBranches(cf, threadId)
 }
 
-async function recordsOf({ store, threads }: Counterfoil, runId: string): Promise<CallRecord[]> {
-  const rows: CallRecord[] = []
-  const ref = { namespace: threads.namespace, runId }
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page = await store.listRecords(ref, cursor === '' ? {} : { cursor })
-    // Pure ones may be made again, and what failed for certain did nothing.
-    rows.push(...page.items.filter((row) => row.replayClass !== 'pure' && row.status !== 'failed'))
-    cursor = page.next
-  }
-  return rows
-}
-
 function isAt({ nodeId, checkpointId }: CallRecord, anchor: Anchor): boolean {
   return nodeId === anchor.nodeId && checkpointId === anchor.checkpointId
-}
-
-type IsOnLine = (row: CallRecord) => boolean
-
-/** Records off the line that no call of it has taken: the same path first, then the oldest. */
-function free(all: readonly CallRecord[], isOnLine: IsOnLine, { nodeId }: Anchor): CallRecord[] {
-  const ours = all.filter(isOnLine)
-  const path = pathOf(nodeId)
-  const others = all
-    .filter((row) => !isCopy(row) && !isOnLine(row))
-    .sort((a, b) => a.createdAt - b.createdAt)
-    .sort((a, b) => Number(pathOf(b.nodeId) === path) - Number(pathOf(a.nodeId) === path))
-  for (const taken of ours.filter(isCopy)) {
-    const same = others.findIndex(
-      (row) => row.resultJson === taken.resultJson && row.externalId === taken.externalId,
-    )
-    others.splice(Math.max(0, same), 1)
-  }
-  return others
-}
-
-/** Nothing was sent for it. */
-function isCopy({ attempt }: CallRecord): boolean {
-  return attempt === 0
-}
-
-function pathOf(nodeId: string): string {
-  return namesOf(nodeId.split('#')[0] ?? '')
 }
 
 /** Which records were made on the line that the task is on. */
@@ -176,25 +144,6 @@ async function stepsOf({ cf, serde }: CounterfoilSaver, threadId: string) {
     cursor = page.next
   }
   return steps
-}
-
-/** With a large result, too. */
-async function whole({ store }: Counterfoil, row: CallRecord): Promise<CallRecord> {
-  const { nodeId, checkpointId } = row
-  const at = { visit: scopeVisit(nodeId, checkpointId), scope: { nodeId, checkpointId } }
-  const records = (await store.load(row, at))?.records ?? []
-  const isIt = (each: CallRecord) =>
-    each.tool === row.tool && each.inputHash === row.inputHash && each.occurrence === row.occurrence
-  return records.find(isIt) ?? row
-}
-
-async function itemOf({ inbox }: Counterfoil, row: CallRecord): Promise<string | null> {
-  const { items } = await inbox.list({ runId: row.runId, state: 'open' })
-  const isIts = ({ body }: (typeof items)[number]) =>
-    body.subject?.tool === row.tool &&
-    body.subject.inputHash === row.inputHash &&
-    body.subject.occurrence === row.occurrence
-  return items.find(isIts)?.itemId ?? null
 }
 
 function underWay(tool: string, threadId: string): CounterfoilError {

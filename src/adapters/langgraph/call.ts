@@ -5,9 +5,9 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
 import {
   type CallInfo,
-  type CallRecord,
   type Counterfoil,
   isCounterfoilError,
+  type PlacedCall,
   type ReplayUnsafeError,
   type Tool,
   WithdrawnError,
@@ -23,6 +23,7 @@ import type { GuardRules } from './rules.ts'
 import { CounterfoilSaver } from './saver.ts'
 import { spacesOf } from './spaces.ts'
 import { isBubble, type Task, taskOf } from './task.ts'
+import { checkNotDone, checkTurn } from './turn.ts'
 import { fromInput, fromPlain, readdressed, toInput, toPlain } from './values.ts'
 
 /** No limit of ours: a pure call may be an agent of its own, and LangGraph has timeouts. */
@@ -181,11 +182,12 @@ class Own {
         const { itemId } = found
         throw await interruptFor(cf, task, { itemId, call: { tool: name } }, null)
       }
-      const answer = found?.answer ?? null
-      const own = id ?? (answer === null ? null : canonical([name, input ?? null]))
-      const made = await this.through(anchor, own, input, saver.serde, answer)
-      if (answer === null || callId === null) return made
-      return { plain: readdressed(made.plain, null, callId), replayed: true }
+      const placed = found === null || 'itemId' in found ? null : found
+      const own = id ?? (placed === null ? null : canonical([name, input ?? null]))
+      const made = await this.through(anchor, own, input, saver.serde, placed)
+      if (placed === null || callId === null) return made
+      const replayed = made.replayed || 'answer' in placed
+      return { plain: readdressed(made.plain, null, callId), replayed }
     })
   }
 
@@ -194,17 +196,22 @@ class Own {
     callId: string | null,
     input: unknown,
     serde: SerializerProtocol,
-    answer: CallRecord | null = null,
+    placed: PlacedCall | null = null,
   ): Promise<Made> {
     const { call, task } = this
     const desk = deskOf(call.cf)
     const seat: Seat = desk.join(task, anchor)
     const tool = this.tool(anchor, input, serde)
     const { standsFor } = anchor
-    const placed = answer === null ? {} : { placed: { answer } }
-    const options = { ...(callId === null ? {} : { callId }), standsFor, ...placed }
+    const options = {
+      ...(callId === null ? {} : { callId }),
+      ...(placed === null ? {} : { placed }),
+      standsFor,
+    }
+    const isPure = call.rules.replayClass === 'pure'
     try {
       const name = callId === null ? null : `${call.name}/${callId}`
+      if (!isPure) await seat.begun(() => checkNotDone(call.cf, task, anchor, call.name))
       return await seat.call(name, (scope) => scope.call(tool, input, options))
     } catch (error) {
       if (isCounterfoilError(error, 'REPLAY_UNSAFE')) {
@@ -215,7 +222,7 @@ class Own {
       }
       // What was withdrawn has a record to come back to, and what failed otherwise is over.
       const ended = this.isHosts(error) && this.thrown === null
-      if (!ended && call.rules.replayClass !== 'pure') desk.end(seat)
+      if (!ended && !isPure) desk.end(seat)
       throw error
     } finally {
       await desk.leave(seat)
@@ -253,11 +260,13 @@ class Own {
   private async run(
     given: unknown,
     info: CallInfo,
-    { index }: Anchor,
+    anchor: Anchor,
     input: unknown,
     serde: SerializerProtocol,
   ): Promise<unknown> {
     const { call, task } = this
+    const { index } = anchor
+    if (call.rules.replayClass !== 'pure') await this.checkTurn(anchor)
     const same = canonical(given ?? null) === canonical(input ?? null)
     try {
       const edited = same ? null : { value: await fromInput(serde, given) }
@@ -272,6 +281,17 @@ class Own {
     } catch (error) {
       throw this.ended(error)
     }
+  }
+
+  /**
+   * Once more, now that the intent is in the ledger: a branch looks for records after it has put
+   * its checkpoint. So either it finds this one, or this one finds that the thread has moved.
+   */
+  private async checkTurn({ levels }: Anchor): Promise<void> {
+    const { cf, name } = this.call
+    await checkTurn(cf, this.task.config, levels, name).catch((error) => {
+      throw new WithdrawnError(error, 'no')
+    })
   }
 
   /** How a function that has thrown has ended, in the engine's terms. */

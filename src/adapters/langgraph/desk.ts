@@ -25,6 +25,7 @@ export class Seat {
   /** One execution of a task. */
   private readonly run: readonly unknown[]
   private readonly made = new Map<string, Promise<Made>>()
+  private checked: Promise<void> | null = null
   users = 0
   isOver = false
 
@@ -38,6 +39,12 @@ export class Seat {
   /** Whether it was opened by the same execution of the task. */
   isOf(run: readonly unknown[]): boolean {
     return this.taskId === null || this.run.every((each, i) => each === run[i])
+  }
+
+  /** Once the scope is open, before its first call; of all that share it one makes the check. */
+  begun(check: () => Promise<void>): Promise<void> {
+    this.checked ??= this.scope.then(check)
+    return this.checked
   }
 
   /** `name`: what makes it the same call; null if every call is one of its own. */

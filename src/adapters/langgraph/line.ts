@@ -6,6 +6,7 @@
 // `put` and `putWrites` of that invocation, and what lies in the config that `getTuple` was given
 // comes to the tasks. Both are copied by spreading, which keeps keys that are symbols.
 import type { RunnableConfig } from '@langchain/core/runnables'
+import { isRecord } from '../../model/state.ts'
 import type { Space } from './saver-chain.ts'
 
 const key = Symbol('counterfoil line')
@@ -18,12 +19,20 @@ export interface Mark extends Space {
   readonly asked: boolean
   /** The head of the space then. */
   readonly headId: string | null
+  /** An interrupt of it had been answered by then. */
+  readonly answered: boolean
+  /** Tasks of it that were over by then. */
+  readonly doneIds: ReadonlySet<string>
   /** That of the graph around it. */
   readonly outer: Mark | undefined
   /** It has an interrupt, or an error: it makes no further step. */
   stopped: boolean
   /** The checkpoint that it has put last. */
   putId: string | null
+  /** It answers what somebody else has answered before: a late click. */
+  late: boolean
+  /** Until its answer is in the store. */
+  answering: Promise<unknown>
 }
 
 /**
@@ -34,10 +43,11 @@ export function isInvocation(config: RunnableConfig): boolean {
   return config.recursionLimit !== undefined && 'tags' in config && 'metadata' in config
 }
 
-type Own = 'outer' | 'stopped' | 'putId'
+type Own = 'outer' | 'stopped' | 'putId' | 'late' | 'answering'
 
 export function newMark(config: RunnableConfig, mark: Omit<Mark, Own>): Mark {
-  const made = { ...mark, outer: innermost(config), stopped: false, putId: null }
+  const own = { stopped: false, putId: null, late: false, answering: Promise.resolve() }
+  const made = { ...mark, ...own, outer: innermost(config) }
   const { configurable } = config
   if (configurable) Object.assign(configurable, { [key]: made })
   return made
@@ -93,7 +103,7 @@ export function expectedHead({ parentId, mark }: Placed): string | null {
  * a machine whose clock is behind is not on the line either.
  */
 export function isOnLine({ stepId, parentId, source, mark }: Placed, head: string | null): boolean {
-  if (head !== null && stepId <= head) return false
+  if (mark.late || (head !== null && stepId <= head)) return false
   if (parentId === head) return true
   const onPurpose = source === 'fork' || isAskedBack(mark, parentId)
   return source === 'update' || (onPurpose && mark.headId === head)
@@ -106,7 +116,23 @@ export function isDone({ stopped, putId }: Mark, checkpointId: string): boolean 
 
 /** Whether an invocation may send from a checkpoint, with this head. */
 export function isCurrent(mark: Mark, checkpointId: string, head: string | null): boolean {
+  if (mark.late) return false
   return head === checkpointId || (isAskedBack(mark, checkpointId) && mark.headId === head)
+}
+
+/**
+ * Whether a resume from this checkpoint comes too late: somebody has answered its interrupt, and
+ * the thread has gone on from there. Whoever wants another way from there says so first, by a fork
+ * or an update, or by `live`.
+ */
+export function isLate(mark: Mark, checkpointId: string, config: RunnableConfig): boolean {
+  return mark.answered && isAskedBack(mark, checkpointId) && !isLive(config)
+}
+
+/** `configurable.counterfoil.live`: what is done off the line is sent, on purpose. */
+export function isLive({ configurable }: RunnableConfig): boolean {
+  const given: unknown = configurable?.['counterfoil']
+  return isRecord(given) && given['live'] === true
 }
 
 /** Whether it began from this one, which was asked for when it was no longer the head. */

@@ -20,18 +20,8 @@ import {
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
 import { asidePrefix, bodySum, type Counterfoil, isAside, type ThreadWrite } from '../../index.ts'
-import { noteBranch } from './branch-notes.ts'
 import { Heard } from './heard.ts'
-import {
-  aroundOf,
-  expectedHead,
-  isInvocation,
-  isOnLine,
-  type Mark,
-  markOf,
-  newMark,
-  withMark,
-} from './line.ts'
+import { aroundOf, isInvocation, type Mark, markOf, marksOf, withMark } from './line.ts'
 import { StepCache } from './saver-cache.ts'
 import {
   idOf,
@@ -59,6 +49,7 @@ import {
 } from './saver-config.ts'
 import { checkpointOf, type Document, documentOf, has } from './saver-document.ts'
 import { deltaHistory } from './saver-history.ts'
+import { markBack, markOfFound, type Put, placeOf, written } from './saver-line.ts'
 import { matches, pagesOf } from './saver-list.ts'
 import { type Pruned, Pruner } from './saver-prune.ts'
 import { PutQueue } from './saver-queue.ts'
@@ -69,17 +60,6 @@ import { type Spaces, spacesOf } from './spaces.ts'
 export interface CounterfoilSaverOptions extends SaverOptions {
   /** How values are written, if not as LangGraph's own checkpointers do it. */
   readonly serde?: SerializerProtocol
-}
-
-interface Put {
-  readonly space: Space
-  readonly config: RunnableConfig
-  readonly checkpoint: Checkpoint
-  readonly metadata: CheckpointMetadata
-  readonly newVersions: ChannelVersions | undefined
-  readonly mark: Mark | undefined
-  /** A graph around it was set aside. */
-  readonly isOff: boolean
 }
 
 /** A checkpointer for LangGraph: `graph.compile({ checkpointer: new CounterfoilSaver(cf) })`. */
@@ -107,18 +87,14 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const asked = stepIdOf(config)
     const head = invokes && asked !== null ? await this.cf.threads.headOf(space) : null
     const found = await this.#find(space, asked)
+    const writes = found ? await this.cf.threads.listWrites(space, [found.step.stepId]) : []
     const fromId = found === null ? null : idOf(found.row.stepId)
-    const place = {
-      ...space,
-      fromId,
-      asked: asked !== null,
-      headId: asked === null ? fromId : head,
-    }
-    const mark = invokes ? newMark(config, place) : null
+    const headId = asked === null ? fromId : head
+    const place = { ...space, fromId, asked: asked !== null, headId, writes }
+    const mark = invokes ? markOfFound(config, place) : null
     if (found === null) return undefined
     const { row, step } = found
     this.#cache.set(space, step)
-    const writes = await this.cf.threads.listWrites(space, [step.stepId])
     return this.#noticed(await this.#tupleOf(row, step, writes), row, mark)
   }
 
@@ -130,7 +106,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const reader = new StepReader(this.cf.threads)
     let left = options.limit ?? Number.POSITIVE_INFINITY
     if (left <= 0) return
-    const mark = await this.#markBack(config, null)
+    const mark = await markBack(this.cf, config, null)
     for await (const page of pagesOf(this.cf.threads, config, options)) {
       const rows: { row: Row; metadata: CheckpointMetadata }[] = []
       for (const row of page) {
@@ -141,7 +117,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
         const step = await reader.stepOf(row)
         if (step === null) continue
         const writes = await this.cf.threads.listWrites(row, [row.stepId])
-        const from = mark && (await this.#markBack(config, row.stepId))
+        const from = mark && (await markBack(this.cf, config, row.stepId))
         yield this.#noticed(await this.#tupleOf(row, step, writes), row, from)
         if (--left <= 0) return
       }
@@ -157,10 +133,12 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const space = spaceOf(config)
     const mark = markOf(config, space)
     const around = aroundOf(config, space)
-    const isOff = mark ? await this.#spaces.isOff(space.threadId, around) : false
+    const isLate = marksOf(config).some(({ late }) => late)
+    const isOff = mark ? isLate || (await this.#spaces.isOff(space.threadId, around)) : false
+    await mark?.answering
     await this.#spaces.storing({ config, checkpoint, metadata, around, mark }, () =>
       this.#queue.run(space, () =>
-        this.#put({ space, config, checkpoint, metadata, newVersions, mark, isOff }),
+        this.#put({ space, config, checkpoint, metadata, mark, isOff }, newVersions),
       ),
     )
     await this.#pruner.afterPut(space.threadId)
@@ -177,7 +155,10 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const mark = place && markOf(config, place)
     if (place === undefined || mark === undefined) return put()
     const around = [...aroundOf(config, place), { ...place, stepId: stepIdOf(config) ?? '' }]
-    return Heard.of(this.#spaces.adding(around, put))
+    const work = written(config, writes, mark, () => this.#spaces.adding(around, put))
+    if (work !== null) return Heard.of(work)
+    this.#spaces.wrote(config, taskId, writes)
+    return Promise.resolve()
   }
 
   async deleteThread(threadId: string): Promise<void> {
@@ -229,8 +210,8 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   }
 
   /** Whether it was set aside. */
-  async #put(given: Put): Promise<boolean> {
-    const { space, config, checkpoint, metadata, newVersions } = given
+  async #put(given: Put, newVersions: ChannelVersions | undefined): Promise<boolean> {
+    const { space, config, checkpoint, metadata } = given
     const { id } = checkpoint
     const named = stepIdOf(config)
     const parent = named === null ? null : await this.#step(space, named)
@@ -257,7 +238,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
         return isAside(earlier.row.stepId)
       }
       const { stepId, head } =
-        earlier === null ? await this.#placeOf(given, tries) : { stepId: earlier.row.stepId }
+        earlier === null ? await placeOf(this.cf, given, tries) : { stepId: earlier.row.stepId }
       const row = { ...note, stepId }
       const held = parentId === null ? null : parent
       const base =
@@ -274,34 +255,6 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       }
     }
     throw busy(`${nameOf({ ...space, stepId: id })} could not be put: it`)
-  }
-
-  /** On the line, behind the head that it counts on; or beside it. */
-  async #placeOf(
-    { space, config, checkpoint, metadata, mark, isOff }: Put,
-    tries: number,
-  ): Promise<{ stepId: string; head?: string | null }> {
-    const { id: stepId } = checkpoint
-    const parentId = stepIdOf(config)
-    const placed = mark && { stepId, parentId, source: metadata.source, mark }
-    const isFirst = placed !== undefined && tries === 0
-    const head = isFirst ? expectedHead(placed) : await this.cf.threads.headOf(space)
-    const isBeside = isOff || (placed !== undefined && !isOnLine(placed, head))
-    if (isBeside) return { stepId: `${asidePrefix}${stepId}` }
-    if (head !== parentId) await noteBranch(this.cf, space.threadId, stepId)
-    return placed ? { stepId, head } : { stepId }
-  }
-
-  /** LangGraph goes back in a subgraph by a list: to this step, or to before its first one. */
-  async #markBack(config: RunnableConfig, fromId: string | null): Promise<Mark | null> {
-    const space = threadOf(config)
-    if (space === undefined || !isInvocation(config)) return null
-    return newMark(config, {
-      ...space,
-      fromId,
-      asked: true,
-      headId: await this.cf.threads.headOf(space),
-    })
   }
 
   #noticed(tuple: CheckpointTuple, { stepId }: Row, mark: Mark | null): CheckpointTuple {

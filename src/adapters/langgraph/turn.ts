@@ -3,10 +3,13 @@
 // thread has gone on, and the other sends nothing; or the first was stopped, and the other goes on
 // as a new process would.
 import type { RunnableConfig } from '@langchain/core/runnables'
+import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
 import { type Counterfoil, CounterfoilError } from '../../index.ts'
 import { leaseMs } from '../../model/limits.ts'
+import type { Anchor } from './anchor.ts'
 import { isCurrent, isDone, type Level, type Mark, markOf } from './line.ts'
 import { spacesOf } from './spaces.ts'
+import type { Task } from './task.ts'
 
 /** An invocation that says nothing for so long is not waited for: its records tell what it did. */
 const waitMsMax = leaseMs + 5_000
@@ -30,6 +33,47 @@ export async function takeTurn(
   }
 }
 
+/** Throws if the thread has moved. */
+export async function checkTurn(
+  cf: Counterfoil,
+  config: RunnableConfig,
+  levels: readonly Level[],
+  tool: string,
+): Promise<void> {
+  for (const level of levels) {
+    const mark = markOf(config, level)
+    if (mark) await checkAt(cf, mark, level, tool)
+  }
+}
+
+/**
+ * Throws if somebody else has done this task meanwhile: another process that works on the thread
+ * holds the scope of its calls until what the task has written is in the store. Its next checkpoint
+ * may come later; without this, a call in other words would be taken for drift.
+ */
+export async function checkNotDone(
+  cf: Counterfoil,
+  { config, threadId }: Task,
+  { taskId, levels }: Anchor,
+  tool: string,
+): Promise<void> {
+  const level = levels.at(-1)
+  const mark = level && markOf(config, level)
+  if (taskId === null || level === undefined || mark === undefined) return
+  await checkAt(cf, mark, level, tool)
+  const writes = await cf.threads.listWrites(level, [level.stepId])
+  const isDone = writes.some((row) => row.taskId === taskId && !(row.channel in WRITES_IDX_MAP))
+  const before = level.stepId === mark.fromId && mark.doneIds.has(taskId)
+  if (isDone && !before) throw moved(tool, threadId)
+}
+
+async function checkAt(cf: Counterfoil, mark: Mark, level: Level, tool: string): Promise<void> {
+  const { threadId, space, stepId } = level
+  const aside = spacesOf(cf).step(threadId, space, stepId)?.aside === true
+  const head = aside ? null : await cf.threads.headOf({ threadId, space })
+  if (aside || !isCurrent(mark, stepId, head)) throw moved(tool, threadId)
+}
+
 async function takeAt(
   cf: Counterfoil,
   owned: Map<string, Mark>,
@@ -44,9 +88,7 @@ async function takeAt(
   const { clock } = cf.store
   const until = clock.mono() + waitMsMax
   for (;;) {
-    const aside = spaces.step(threadId, space, stepId)?.aside === true
-    const head = aside ? null : await cf.threads.headOf({ threadId, space })
-    if (aside || !isCurrent(mark, stepId, head)) throw moved(tool, threadId)
+    await checkAt(cf, mark, level, tool)
     const owner = owned.get(key)
     if (owner === mark) return
     if (owner === undefined || isDone(owner, stepId) || clock.mono() > until) break

@@ -8,7 +8,7 @@ import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messa
 import { tool } from '@langchain/core/tools'
 import { afterEach } from 'vitest'
 import { z } from 'zod'
-import { type Counterfoil, type OpenOptions, open } from '../../../src/index.ts'
+import { type Counterfoil, isCounterfoilError, type OpenOptions, open } from '../../../src/index.ts'
 
 const opened: Counterfoil[] = []
 const folders: string[] = []
@@ -135,4 +135,14 @@ export function waitsFor(result: unknown): string | undefined {
 
 export function lastText(result: unknown): string {
   return String((result as { messages: BaseMessage[] }).messages.at(-1)?.content)
+}
+
+/** How each of them ended: what it gave, or the code of its error. */
+export async function settled(all: readonly Promise<unknown>[]) {
+  const ends = await Promise.allSettled(all)
+  return ends.map((end) => {
+    if (end.status === 'fulfilled') return 'done'
+    if (isCounterfoilError(end.reason)) return end.reason.code
+    throw end.reason
+  })
 }

@@ -36,6 +36,8 @@ export class Upstream {
   /** What was sent, without its wording. */
   readonly sent: string[] = []
   slow: (what: string) => Promise<void> = async () => {}
+  /** The model's, not the tool's: what is asked of it breaks off. */
+  down = false
 
   tool() {
     return tool(
@@ -65,8 +67,11 @@ const ask: Node = async () => {
   return {}
 }
 const say =
-  (what: string): Node =>
-  async () => ({ words: inOtherWords(what) })
+  (what: string, upstream?: Upstream): Node =>
+  async () => {
+    if (upstream?.down) throw new Error('the model does not answer')
+    return { words: inOtherWords(what) }
+  }
 const sends =
   (send: Guarded): Node =>
   async ({ words }) => ({
@@ -99,7 +104,7 @@ export const line: Make = (cf, upstream, checkpointer) => {
 export const straight: Make = (cf, upstream, checkpointer) => {
   const send = sends(guarded(cf, upstream))
   return new StateGraph(State)
-    .addNode('sayA', say('a'))
+    .addNode('sayA', say('a', upstream))
     .addNode('sendA', send)
     .addNode('sayB', say('b'))
     .addNode('sendB', send)

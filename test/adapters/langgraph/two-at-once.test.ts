@@ -3,8 +3,8 @@ import { Command } from '@langchain/langgraph'
 import { createReactAgent } from '@langchain/langgraph/prebuilt'
 import { afterAll, expect, test } from 'vitest'
 import { CounterfoilSaver, guard } from '../../../src/adapters/langgraph/index.ts'
-import { isAside, isCounterfoilError } from '../../../src/index.ts'
-import { asking, mailer, says, thread, unsafe } from './lab.ts'
+import { isAside } from '../../../src/index.ts'
+import { asking, mailer, says, settled, thread, unsafe } from './lab.ts'
 import { built, graphs, type Invokable, line, straight } from './line-graphs.ts'
 import { memory, postgres, sqlite } from './saver-stores.ts'
 
@@ -12,16 +12,6 @@ const stores = { memory: memory(), sqlite: sqlite(), postgres: postgres() }
 afterAll(async () => {
   for (const kind of Object.values(stores)) await kind.end()
 })
-
-/** How each of them ended: what it gave, or the code of its error. */
-async function settled(all: readonly Promise<unknown>[]) {
-  const ends = await Promise.allSettled(all)
-  return ends.map((end) => {
-    if (end.status === 'fulfilled') return 'done'
-    if (isCounterfoilError(end.reason)) return end.reason.code
-    throw end.reason
-  })
-}
 
 const click = (graph: Invokable) => graph.invoke(new Command({ resume: 'yes' }), thread())
 

@@ -77,6 +77,11 @@ export interface Counterfoil {
   run<Out = unknown>(runId: string): RunHandle<Out>
   /** One visit of a foreign runtime: its calls pass the same gate and ledger. Close it. */
   scope(ids: ScopeIds): Promise<Scope>
+  /**
+   * Puts calls of foreign runtimes before a person whose process has died, and whose outcome nobody
+   * knows. Workers, servers and whoever holds scopes do so by themselves.
+   */
+  askAboutLeft(): Promise<void>
   worker(options?: WorkerOptions): Worker
   /** An HTTP server with the API and the console; listens when the promise resolves. */
   server(options?: ServerOptions): Promise<CounterfoilServer>
@@ -190,6 +195,7 @@ export function compose(
     },
     run: (runId) => new RunHandle(client, runId),
     scope: async (ids) => new Scope(await scopes.open(checkScopeIds(ids)), ids),
+    askAboutLeft: () => scopes.sweep(),
     worker: (workerOptions = {}) => {
       const enter = (name: string) => registerGraphs(store, clock, name, graphs.values())
       const askAboutLeft = () => scopes.sweep()
@@ -211,6 +217,8 @@ export function compose(
       const server = new CounterfoilServer(parts, { onError: onServerError, ...serverOptions })
       servers.add(server)
       await server.start()
+      // A process that only serves the inbox finds what belongs into it.
+      scopes.keepLooking()
       return server
     },
     close: async () => {

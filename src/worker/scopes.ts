@@ -16,6 +16,7 @@ import { Hold, type OpenScope, type Taken } from './hold.ts'
 import { Keeper } from './keeper.ts'
 import { isLeft } from './left.ts'
 import { type Liveness, sockets } from './liveness.ts'
+import { Loop } from './loop.ts'
 import { machineOf } from './machine.ts'
 import { newScopeRun, notForeign, type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
@@ -39,6 +40,7 @@ export class Scopes {
   /** Workflows that were looked at in vain, until when. */
   private readonly looked = new Map<string, number>()
   private sweeping: Promise<void> | null = null
+  private readonly looking: Loop
   private ended = false
 
   constructor(
@@ -49,6 +51,12 @@ export class Scopes {
     this.engine = engine
     this.onError = onError
     this.liveness = liveness
+    const work = async () => {
+      await this.sweep()
+      return limits.sweepMs
+    }
+    const { clock } = engine
+    this.looking = new Loop({ clock, work, onError: once(onError), retryMs: limits.sweepMs })
   }
 
   async open(ids: ScopeIds): Promise<OpenScope> {
@@ -72,9 +80,15 @@ export class Scopes {
     return this.sweeping
   }
 
+  /** The same again and again, in a process that has neither worker nor scopes. */
+  keepLooking(): void {
+    this.looking.soon(0)
+  }
+
   /** Everything is given back; what is under way in scopes that are open is recorded first. */
   async end(): Promise<void> {
     this.ended = true
+    await this.looking.stop()
     await this.sweeping?.catch(() => {})
     const holds = [...this.holds.values()].map((holding) => holding.catch(() => null))
     const end = async (hold: Hold | null) => hold?.end(scopeClosed(hold.run.runId), { hasty: true })
@@ -282,5 +296,14 @@ export class Scopes {
   /** Functions that have not returned, of holds that are over. */
   private lingering(): number {
     return this.past.reduce((sum, hold) => sum + hold.unreturned(), 0)
+  }
+}
+
+/** The same error again and again is told once. */
+function once(tell: (error: unknown) => void): (error: unknown) => void {
+  let last = ''
+  return (error) => {
+    if (String(error) !== last) tell(error)
+    last = String(error)
   }
 }

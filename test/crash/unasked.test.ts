@@ -2,6 +2,7 @@
 // person is asked all the same, once, whoever finds it.
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { CounterfoilSaver } from '../../src/adapters/langgraph/index.ts'
 import { type CallInfo, type Counterfoil, type Scope, tool } from '../../src/index.ts'
 import { describePostgres, postgresUrl } from '../postgres/bench.ts'
 import { Site, script } from './driver.ts'
@@ -96,6 +97,20 @@ function cases(store: () => string | undefined) {
       expect(await ask()).toBe('m1')
       expect(sent).toEqual([])
     })
+  }, 60_000)
+
+  test('C2 a process that only serves the inbox, or reads a thread, finds it', async () => {
+    for (const begin of [
+      (cf: Counterfoil) => cf.server({ port: 0 }),
+      (cf: Counterfoil) =>
+        new CounterfoilSaver(cf).getTuple({ configurable: { thread_id: 'another' } }),
+    ]) {
+      const site = await killed('mail', store())
+      await site.with(async (cf) => {
+        await begin(cf)
+        expect(await firstItem(cf)).toMatchObject({ runId: 't1', reason: 'unknown' })
+      })
+    }
   }, 60_000)
 
   test('C2 two processes find it at once, and one dies of it: one item', async () => {

@@ -1,5 +1,5 @@
-// The records of a thread that a branch of it may have to do with: which of them no call of its line
-// stands for, and what is known of each.
+// The records of a thread that a branch of it may have to do with: which of them no call of its
+// line stands for, and what is known of each.
 import type { CallRecord, Counterfoil, Decision } from '../../index.ts'
 import { ofCall } from '../../model/attempt-id.ts'
 import { keyOf } from '../../model/records.ts'

@@ -8,13 +8,13 @@
 // nothing. Of the checkpoints of a line those were carried out that the next one is the result of;
 // a fork or an update repeats the one it was made from.
 import type { CheckpointMetadata } from '@langchain/langgraph-checkpoint'
-import { pause } from '../../clock.ts'
 import { type CallRecord, type Counterfoil, CounterfoilError } from '../../index.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { leaseMs } from '../../model/limits.ts'
 import { type Anchor, messagesIn } from './anchor.ts'
 import { hasBranches } from './branch-notes.ts'
 import { type IsOnLine, pathOf, recordsOf, standingOf, unclaimed } from './branch-records.ts'
+import { pause } from './heard.ts'
 import { isAskedBack, isLive, markOf } from './line.ts'
 import type { CounterfoilSaver } from './saver.ts'
 import { openValue } from './saver-write.ts'
@@ -25,9 +25,8 @@ const waitMsMax = leaseMs + 5_000
 const lookMs = 100
 
 /**
- * What a call of a branch finds on the way that was left: a receipt that answers it; an item that is
- * open; or calls of the same tool with other inputs, which may have had its effect. Null if it is
- * sent.
+ * What a call of a branch finds on the way that was left: a receipt that answers it; an item that
+ * is open; or calls of its tool with other inputs, which may have had its effect. Null: it is sent.
  */
 export type OffLine =
   | { readonly answer: CallRecord }
@@ -65,7 +64,7 @@ export async function offLine(
       return same && answer.status === 'committed' ? { answer } : { alike }
     }
     if (clock.mono() > until) throw underWay(tool, task.threadId)
-    await pause(clock, lookMs)
+    await pause(cf, lookMs)
   }
 }
 

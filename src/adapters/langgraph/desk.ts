@@ -5,6 +5,7 @@
 import { type Call, type Counterfoil, isCounterfoilError, type Scope } from '../../index.ts'
 import { leaseMs } from '../../model/limits.ts'
 import type { Anchor } from './anchor.ts'
+import { pause } from './heard.ts'
 import { spacesOf } from './spaces.ts'
 import type { Task } from './task.ts'
 
@@ -135,7 +136,7 @@ export class Desk {
         return await this.cf.scope(ids)
       } catch (error) {
         if (!isCounterfoilError(error, 'SCOPE_HELD') || clock.mono() > until) throw error
-        await new Promise<void>((resolve) => void clock.after(waitMs, resolve))
+        await pause(this.cf, waitMs)
       }
     }
   }

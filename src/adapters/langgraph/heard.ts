@@ -24,16 +24,20 @@ const retryMs = 50
 const retriesMax = 6
 
 /** Tries again what a store could not do just now. */
-export async function insisted<T>({ store }: Counterfoil, work: () => Promise<T>): Promise<T> {
+export async function insisted<T>(cf: Counterfoil, work: () => Promise<T>): Promise<T> {
   for (let retries = 0; ; retries++) {
     try {
       return await work()
     } catch (error) {
       const isFinal = isCounterfoilError(error) && !error.retryable
       if (isFinal || retries >= retriesMax) throw error
-      await new Promise<void>((resolve) => {
-        store.clock.after(retryMs * 2 ** retries, resolve)
-      })
+      await pause(cf, retryMs * 2 ** retries)
     }
   }
+}
+
+export function pause({ store }: Counterfoil, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    store.clock.after(ms, resolve)
+  })
 }

@@ -2,6 +2,7 @@
 export type { Answer, Asked } from './answer.ts'
 export { type AnsweredCall, callInfo, type GuardedCallInfo } from './call.ts'
 export { type GuardableTool, type GuardOptions, guard } from './guard.ts'
+export { type GuardableGraph, type GuardGraphOptions, guardGraph } from './guard-graph.ts'
 export { type GuardedRules, guardNode, guardTask } from './node.ts'
 export type { GuardRules } from './rules.ts'
 export { CounterfoilSaver, type CounterfoilSaverOptions } from './saver.ts'

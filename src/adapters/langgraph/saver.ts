@@ -20,6 +20,7 @@ import {
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
 import { asidePrefix, bodySum, type Counterfoil, isAside, type ThreadWrite } from '../../index.ts'
+import { sweepMs } from '../../model/limits.ts'
 import { Heard } from './heard.ts'
 import { aroundOf, isInvocation, type Mark, markOf, marksOf, withMark } from './line.ts'
 import { StepCache } from './saver-cache.ts'
@@ -69,6 +70,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   readonly #pruner: Pruner
   readonly #spaces: Spaces
   readonly #queue = new PutQueue()
+  #lookAt = 0
 
   constructor(cf: Counterfoil, options: CounterfoilSaverOptions = {}) {
     super(options.serde)
@@ -82,6 +84,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const space = threadOf(config)
     if (space === undefined) return undefined
     this.#spaces.opened(config)
+    this.#lookForLeft()
     const invokes = isInvocation(config)
     if (invokes) this.#spaces.checkWritten(space.threadId, aroundOf(config, space))
     const asked = stepIdOf(config)
@@ -260,6 +263,14 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   #noticed(tuple: CheckpointTuple, { stepId }: Row, mark: Mark | null): CheckpointTuple {
     this.#spaces.found(tuple, isAside(stepId))
     return mark === null ? tuple : { ...tuple, config: withMark(tuple.config, mark) }
+  }
+
+  /** A process that only reads threads, or sends nothing, asks about what a dead one has left. */
+  #lookForLeft(): void {
+    const now = this.cf.store.clock.mono()
+    if (now < this.#lookAt) return
+    this.#lookAt = now + sweepMs
+    this.cf.askAboutLeft().catch(() => {}) // whoever needs the store is told
   }
 
   /** Null if it is not there; what is there and cannot be read is an error. */

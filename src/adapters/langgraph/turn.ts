@@ -100,7 +100,7 @@ async function takeAt(
   if (owned.size > ownersMax && oldest !== undefined) owned.delete(oldest)
 }
 
-function moved(tool: string, threadId: string): CounterfoilError {
+export function moved(tool: string, threadId: string): CounterfoilError {
   return new CounterfoilError(
     'THREAD_MOVED',
     `${tool} was not sent: another request has gone on with thread ${threadId} meanwhile, and ` +

@@ -1,11 +1,12 @@
 // Threads that wait for a person go on by themselves when the person has decided in our inbox: by
 // the command line, the console or the API, whichever process that was in.
 import { Command } from '@langchain/langgraph'
-import { type Counterfoil, CounterfoilError, isCounterfoilError, type Scope } from '../../index.ts'
+import { type Counterfoil, CounterfoilError, isCounterfoilError } from '../../index.ts'
 import { scopeGraph } from '../../model/scope.ts'
 import { isRecord } from '../../model/state.ts'
 import type { Asked } from './answer.ts'
 import { deskOf } from './desk.ts'
+import { holdThread, type Turn } from './thread-hold.ts'
 
 const pollMs = 500
 /** Between a command's decision and its hold on the thread. */
@@ -159,9 +160,10 @@ class Watcher {
     try {
       // Whoever held it last may have gone on with it.
       const input = await this.inputFor(threadId, of, seen)
-      if (input !== undefined) result = { value: await this.graph.invoke(input as never, of) }
+      const invoke = () => this.graph.invoke(input as never, of)
+      if (input !== undefined) result = { value: await hold.run(invoke) }
     } finally {
-      await hold.close()
+      await hold.end()
     }
     if (result) onResult?.(threadId, result.value)
     return true
@@ -185,14 +187,14 @@ class Watcher {
    * waits. Whoever has decided by a command is at work on it: they are given a moment, and then as
    * long as they hold it. Null if it is not free.
    */
-  private async hold(threadId: string): Promise<Scope | null> {
+  private async hold(threadId: string): Promise<Turn | null> {
     const { cf } = this
     const decidedAt = await this.decidedAt(threadId)
     if (cf.store.clock.now() < decidedAt + graceMs || deskOf(cf).isBusy(threadId)) return null
     try {
-      return await cf.scope({ workflowId: threadId, nodeId: 'watch', checkpointId: 'watch' })
+      return await holdThread(cf, threadId, 0)
     } catch (error) {
-      if (isCounterfoilError(error, 'SCOPE_HELD')) return null
+      if (isCounterfoilError(error, 'THREAD_BUSY')) return null
       throw error
     }
   }

@@ -93,7 +93,7 @@ test('C2, K1 two retries of a broken step with one checkpoint_id send nothing tw
   }
 })
 
-test('C2, I1 a branch that is put between the check of a call and its intent stops it', async () => {
+test('C2, I1 a branch put between the check of a call and its intent stops it', async () => {
   const cf = await inMemory.open()
   const { graph, upstream } = built(cf, straight)
   const { commit } = cf.store
@@ -147,7 +147,7 @@ for (const name of ['one node that asks and sends', 'a stateless subgraph']) {
   const [make] = graphs[name] ?? []
   for (const kind of stores) {
     kind.describe(`${kind.name}, ${name}`, () => {
-      test('C2, K1 of two processes in one node the second is told, and nobody is asked', async () => {
+      test('C2, K1 of two processes in one node the second is told, nobody asked', async () => {
         if (make === undefined) throw new Error(`no graph ${name}`)
         const cf = await kind.open()
         const other = await kind.again(cf)

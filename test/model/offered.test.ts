@@ -177,3 +177,13 @@ describe('which items one decision can be about', () => {
     expect(same(one, 'visa')).toBe(false)
   })
 })
+
+test('E2 to send beside a record of unknown outcome is offered with a warning', () => {
+  const send = (status: UnmatchedCall['status']) => {
+    const one = about({ unmatched: [{ ...unmatched('send', 'a'), status }] }, drift())
+    return choicesOf(view(one), one, late).find(({ outcome }) => outcome === 'send')?.consequence
+  }
+  expect(send('pending')).toContain('nobody knows yet whether it happened')
+  expect(send('in_doubt')).toContain('nobody knows yet whether it happened')
+  expect(send('committed')).not.toContain('nobody knows')
+})

@@ -219,7 +219,18 @@ function sent(item: Item): string {
   }
   return (
     `${toolOf(item)} is sent, with its present input. If one of the records is the same call, ` +
-    'it happens twice. The records stay as they are.'
+    `it happens twice. The records stay as they are.${openEnded(item)}`
+  )
+}
+
+/** Somebody who edits a call after a crash must not overlook that the first may have gone out. */
+function openEnded({ body }: Item): string {
+  const open = body.unmatched.filter(({ status }) => status === 'pending' || status === 'in_doubt')
+  if (open.length === 0) return ''
+  const tools = [...new Set(open.map(({ tool }) => tool))].join(', ')
+  return (
+    ` Of ${open.length} of them (${tools}) nobody knows yet whether it happened: find that out ` +
+    'first.'
   )
 }
 

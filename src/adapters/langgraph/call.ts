@@ -14,7 +14,7 @@ import {
 } from '../../index.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { isRecordedKey, makeTool } from '../../model/tool.ts'
-import { type Anchor, anchorOf, noSaver, taskIdOf } from './anchor.ts'
+import { type Anchor, anchorOf, noSaver } from './anchor.ts'
 import { interruptFor, loud, takeAnswers } from './answer.ts'
 import { inTurn, offLine } from './branch.ts'
 import { deskOf, type Made, type Seat } from './desk.ts'
@@ -122,7 +122,6 @@ class Own {
     const { serde } = saver
     const input = await toInput(serde, call.input)
     const isPure = rules.replayClass === 'pure'
-    if (!isPure) await this.checkPassedOver()
     const collapses = rules.replayClass === 'unsafe_on_replay' && rules.allowIdentical !== true
     const { isTask } = call
     const called = { tool: name, callId, input, collapses, isPure, isTask }
@@ -149,21 +148,6 @@ class Own {
   private hosts(error: unknown): unknown {
     this.thrown = { error }
     return error
-  }
-
-  /**
-   * Whoever catches the interrupt of a doubt tells the model that its call has failed, and it asks
-   * for another that does the same. Nothing is sent until somebody has decided.
-   */
-  private async checkPassedOver(): Promise<void> {
-    const { cf, name } = this.call
-    const { threadId } = this.task
-    const spaces = spacesOf(cf)
-    for (const itemId of spaces.passedOver(threadId)) {
-      if ((await cf.inbox.get(itemId)).state !== 'open') continue
-      throw await interruptFor(cf, this.task, { itemId, call: { tool: name } }, this.hint)
-    }
-    spaces.decided(threadId)
   }
 
   /** A call of a branch is answered by what another branch has on record. */
@@ -215,9 +199,6 @@ class Own {
       return await seat.call(name, (scope) => scope.call(tool, input, options))
     } catch (error) {
       if (isCounterfoilError(error, 'REPLAY_UNSAFE')) {
-        const { itemId } = error as ReplayUnsafeError
-        const taskId = taskIdOf(task.path)
-        if (itemId !== null) spacesOf(call.cf).doubted(task.threadId, taskId, itemId)
         throw await interruptFor(call.cf, task, error as ReplayUnsafeError, this.hint)
       }
       // What was withdrawn has a record to come back to, and what failed otherwise is over.

@@ -11,7 +11,6 @@ import {
   ERROR,
   INTERRUPT,
   type PendingWrite,
-  WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
 import type { Counterfoil } from '../../index.ts'
 import { insisted } from './heard.ts'
@@ -61,9 +60,6 @@ export class Spaces {
   private readonly writing = new Map<string, number>()
   /** What threads were resumed with, until a guarded call has looked at it. */
   private readonly resumes = new Map<string, readonly unknown[]>()
-  /** Items that tasks were stopped for, until LangGraph says how they ended. */
-  private readonly doubts = new Map<string, readonly string[]>()
-  private readonly passed = new Map<string, readonly string[]>()
   private waiters: (() => void)[] = []
   /** Told when a task of a thread is over. */
   onOver: (threadId: string, taskId: string) => void = () => {}
@@ -199,37 +195,15 @@ export class Spaces {
   /** For `putWrites`: LangGraph writes what a task has done when the task is over. */
   wrote(config: RunnableConfig, taskId: string, writes: readonly PendingWrite[]): void {
     const { threadId } = placeOf(config)
-    const key = keyOf(threadId, taskId)
-    const items = this.doubts.get(key)
-    const isOver = writes.some(([channel]) => !(channel in WRITES_IDX_MAP))
-    if (items && isOver) this.passed.set(threadId, [...this.passedOver(threadId), ...items])
-    const isStopped = writes.some(([channel]) => channel === INTERRUPT)
-    if (isOver || isStopped) this.doubts.delete(key)
     this.onOver(threadId, taskId)
     const mark = markOf(config, placeOf(config))
-    if (mark && (isStopped || writes.some(([channel]) => channel === ERROR))) this.stop(mark)
-  }
-
-  /** The task is stopped for this item, unless somebody catches what it is stopped by. */
-  doubted(threadId: string, taskId: string, itemId: string): void {
-    const key = keyOf(threadId, taskId)
-    this.doubts.set(key, [...(this.doubts.get(key) ?? []), itemId])
-    dropOldest(this.doubts, spacesMax)
-  }
-
-  /** Items of tasks that went on all the same: somebody has caught the interrupt. */
-  passedOver(threadId: string): readonly string[] {
-    return this.passed.get(threadId) ?? []
-  }
-
-  decided(threadId: string): void {
-    this.passed.delete(threadId)
+    const isStopped = writes.some(([channel]) => channel === INTERRUPT || channel === ERROR)
+    if (mark && isStopped) this.stop(mark)
   }
 
   /** For `deleteThread`. */
   forget(threadId: string): void {
     this.resumes.delete(threadId)
-    this.passed.delete(threadId)
     for (const key of this.spaces.keys()) {
       if (key.startsWith(`${JSON.stringify(threadId)} `)) this.spaces.delete(key)
     }

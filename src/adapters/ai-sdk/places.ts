@@ -68,6 +68,12 @@ export function placeId(generation: number, reply: number, toolCallId: string): 
   return `${generation === 0 ? '' : `g${generation}.`}${reply}:${toolCallId}`
 }
 
+/** All that a call is known by; in the first generation also by its id alone, as it once was. */
+export function placeIds(generation: number, reply: number, toolCallId: string): string[] {
+  const place = placeId(generation, reply, toolCallId)
+  return generation === 0 ? [place, toolCallId] : [place]
+}
+
 /**
  * Other places that the same call may be on record at, those of former versions included. `since`:
  * of this generation and later ones. A model may use its ids again in the next generation.

@@ -1,5 +1,5 @@
 // What a client is told when there is no stream for it (RFC 9457).
-import { isCounterfoilError } from '../../model/errors.ts'
+import { isCounterfoilError } from '../../../model/errors.ts'
 
 const statuses: Readonly<Record<string, number>> = {
   CHAT_REQUEST_INVALID: 400,

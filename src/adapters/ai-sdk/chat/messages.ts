@@ -1,8 +1,8 @@
 // The messages of a request of `useChat`, as its transport sends them: what may be wrong with them,
 // and how much of the last answer the agent goes on from.
-import { CounterfoilError } from '../../model/errors.ts'
-import type { UiMessage } from './past.ts'
-import type { NamedCall } from './places.ts'
+import { CounterfoilError } from '../../../model/errors.ts'
+import type { UiMessage } from '../past.ts'
+import type { NamedCall } from '../places.ts'
 
 /** The body that `useChat` sends. */
 export interface ChatBody {
@@ -23,6 +23,8 @@ export interface UiPart {
   readonly input?: unknown
   readonly output?: unknown
   readonly errorText?: string
+  readonly text?: string
+  readonly data?: unknown
 }
 
 const triggers = ['submit-message', 'regenerate-message']
@@ -80,10 +82,17 @@ export interface GoesOn {
  * The last answer, as far as every reply in it has all its calls answered. What follows is read
  * back from the ledger, or made: a call that broke off has no answer that the model could be told.
  */
-export function goesOnFrom(messages: readonly UiMessage[]): GoesOn {
+export function goesOnFrom(
+  messages: readonly UiMessage[],
+  isCut: (toolCallId: string) => boolean,
+): GoesOn {
   const last = messages.at(-1)
   if (last?.role !== 'assistant') return { messages, approved: [], waits: false, shown: false }
-  const replies = repliesOf(last.parts as readonly UiPart[])
+  // Of a reply that broke off the client has what it saw; the reply in its place comes behind it.
+  const replies = repliesOf(last.parts as readonly UiPart[]).filter((reply) => {
+    const calls = reply.filter(isCall)
+    return calls.length === 0 || !calls.every(({ toolCallId = '' }) => isCut(toolCallId))
+  })
   const whole = replies.findIndex((reply) => !isWhole(reply))
   const kept = whole < 0 ? replies : replies.slice(0, whole)
   const rest = replies.slice(kept.length)
@@ -105,7 +114,7 @@ function approvedIn(parts: readonly UiPart[], reply: number): NamedCall[] {
   })
 }
 
-function repliesOf(parts: readonly UiPart[]): UiPart[][] {
+export function repliesOf(parts: readonly UiPart[]): UiPart[][] {
   const replies: UiPart[][] = []
   for (const part of parts) {
     if (part.type === 'step-start') replies.push([])

@@ -112,10 +112,18 @@ interface Shop {
 }
 
 /** A shop whose assistant orders things, for any number of processes. */
-export function shop(major: Major, { answer, fate, needsApproval = false }: Shop) {
+export function shop(major: Major, { answer, ...how }: Shop) {
+  const { model, asked } = wording(major, answer)
+  return { asked, ...shopOf(major, model, how) }
+}
+
+export function shopOf(
+  major: Major,
+  model: InstanceType<Major['Model']>,
+  { fate, needsApproval = false }: Omit<Shop, 'answer'>,
+) {
   const { sdk } = major
   const sent: string[] = []
-  const { model, asked } = wording(major, answer)
   const agent = guardAgent({
     model,
     tools: {
@@ -143,7 +151,7 @@ export function shop(major: Major, { answer, fate, needsApproval = false }: Shop
           stopWhen: sdk.stepCountIs(5),
         }),
     })
-  return { sent, asked, route }
+  return { sent, route }
 }
 
 /** One shop with one chat, and somebody who decides what waits. */

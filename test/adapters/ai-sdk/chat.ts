@@ -109,6 +109,7 @@ interface Shop {
   /** What becomes of an order once it is out. */
   fate?: (sent: number) => unknown
   needsApproval?: boolean
+  waitMs?: number
 }
 
 /** A shop whose assistant orders things, for any number of processes. */
@@ -120,7 +121,7 @@ export function shop(major: Major, { answer, ...how }: Shop) {
 export function shopOf(
   major: Major,
   model: InstanceType<Major['Model']>,
-  { fate, needsApproval = false }: Omit<Shop, 'answer'>,
+  { fate, needsApproval = false, waitMs }: Omit<Shop, 'answer'>,
 ) {
   const { sdk } = major
   const sent: string[] = []
@@ -141,8 +142,7 @@ export function shopOf(
   })
   const route = (cf: Counterfoil): Handler =>
     chatRoute({
-      cf,
-      agent,
+      ...{ cf, agent, ...(waitMs === undefined ? {} : { waitMs }) },
       link: (itemId) => `/inbox/${itemId}`,
       reply: async ({ model, tools, messages, signal }) =>
         sdk.streamText({

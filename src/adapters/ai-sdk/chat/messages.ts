@@ -1,5 +1,7 @@
 // The messages of a request of `useChat`, as its transport sends them: what may be wrong with them,
 // and how much of the last answer the agent goes on from.
+import { decodeUtf8, readBytes } from '../../../model/body.ts'
+import { canonical } from '../../../model/canonical.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
 import type { UiMessage } from '../past.ts'
 import type { NamedCall } from '../places.ts'
@@ -29,6 +31,34 @@ export interface UiPart {
 
 const triggers = ['submit-message', 'regenerate-message']
 const roles = ['system', 'user', 'assistant']
+
+/** A chat with pictures in it; hosts of functions take 4 to 6 MB. */
+export const bodyBytesMax = 16 * 1024 * 1024
+/** Deeper than anything that tools answer with, shallow for any stack. */
+const depthMax = 200
+
+/** The JSON of a request; what no part of the route could work with is refused here. */
+export async function readJson(request: Request, bytesMax: number): Promise<unknown> {
+  const bytes = await readBytes(request, bytesMax)
+  let value: unknown
+  try {
+    value = JSON.parse(decodeUtf8(bytes))
+  } catch {
+    throw invalid('the body is not JSON')
+  }
+  checkDepth(value)
+  return value
+}
+
+function checkDepth(value: unknown): void {
+  let level = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > depthMax) throw invalid(`it is nested deeper than ${depthMax}`)
+    level = level.flatMap((each) =>
+      typeof each === 'object' && each !== null ? Object.values(each) : [],
+    )
+  }
+}
 
 /** Throws what is wrong with it, for whoever wrote the client. */
 export function chatBodyOf(value: unknown): ChatBody {
@@ -61,6 +91,13 @@ function checkMessage(message: unknown, where: string): void {
   const typed = (part: unknown) => typeof (part as UiPart | null)?.type === 'string'
   if (!Array.isArray(parts) || !parts.every(typed)) {
     throw invalid(`${where}.parts must be a list of parts, each with a \`type\``)
+  }
+  // What a model or a tool has cut in the middle of a character is the server's own, and is kept.
+  if (role === 'assistant') return
+  try {
+    canonical(parts)
+  } catch (error) {
+    throw invalid(`${where}.parts: ${(error as Error).message}`)
   }
 }
 

@@ -6,8 +6,8 @@ import { type Bound, type GuardedAgent, heldMs, type OpenTurn } from '../guard.t
 import type { ModelLike } from '../model.ts'
 import { doubtPart, outcomePart } from './data.ts'
 import { lineOf } from './line.ts'
-import { type ChatBody, chatBodyOf } from './messages.ts'
-import { problem } from './problem.ts'
+import { bodyBytesMax, type ChatBody, chatBodyOf, readJson } from './messages.ts'
+import { problem, refusal } from './problem.ts'
 import { type Chunk, chunksOf, sseHeaders, streamChat } from './sse.ts'
 
 type Tools = Readonly<Record<string, object>>
@@ -32,7 +32,10 @@ export interface ChatRoute<M extends ModelLike, T extends Tools> {
   agent: GuardedAgent<M, T>
   /** Calls `streamText`, with `model` and `tools` as they are given here. */
   reply: (agent: Reply<M, T>) => Promise<Streams> | Streams
-  /** The ledger's workflow_id: the `id` of the chat, unless told. Also the place to say who may. */
+  /**
+   * The ledger's workflow_id: the `id` of the chat, unless told. Also the place to say who may:
+   * throw a `Response`, or an error with a `status`, and the client gets that.
+   */
   workflowId?: (chatId: string, request: Request) => string | Promise<string>
   /** Where a person decides an item, such as the console's page. */
   link?: (itemId: string) => string
@@ -43,6 +46,8 @@ export interface ChatRoute<M extends ModelLike, T extends Tools> {
    * seconds, unless told. Then it is answered with 409; a client that goes away does not wait.
    */
   waitMs?: number
+  /** Larger bodies are answered with 413; 16 MiB, unless told. */
+  bodyBytesMax?: number
   /** Told of what went wrong, doubts not included; the client gets no details. */
   onError?: (error: unknown) => void
 }
@@ -55,10 +60,14 @@ export function chatRoute<M extends ModelLike, T extends Tools>(
   return async (request) => {
     try {
       if (request.method !== 'POST') throw notAllowed(request.method)
-      const body = chatBodyOf(await bodyOf(request))
-      const workflowId = (await options.workflowId?.(body.id, request)) ?? body.id
+      const body = chatBodyOf(await readJson(request, options.bodyBytesMax ?? bodyBytesMax))
+      const workflowId = await workflowIdOf(options, body.id, request)
       return await answer(options, { request, body, workflowId })
     } catch (error) {
+      if (error instanceof Refused) {
+        if (error.response.status >= 500) onError(error.cause)
+        return error.response
+      }
       if (!isCounterfoilError(error)) onError(error)
       return problem(error)
     }
@@ -116,11 +125,26 @@ async function answer<M extends ModelLike, T extends Tools>(
   }
 }
 
-async function bodyOf(request: Request): Promise<unknown> {
+/** The place where the app refuses: what it throws is its answer. */
+class Refused extends Error {
+  readonly response: Response
+
+  constructor(response: Response, cause: unknown) {
+    super('', { cause })
+    this.response = response
+  }
+}
+
+async function workflowIdOf(
+  { workflowId }: Pick<ChatRoute<ModelLike, Tools>, 'workflowId'>,
+  chatId: string,
+  request: Request,
+): Promise<string> {
   try {
-    return await request.json()
-  } catch {
-    throw new CounterfoilError('CHAT_REQUEST_INVALID', 'the body is not JSON')
+    return (await workflowId?.(chatId, request)) ?? chatId
+  } catch (error) {
+    const response = refusal(error)
+    throw response ? new Refused(response, error) : error
   }
 }
 

@@ -17,7 +17,7 @@ import {
   type ProviderToolClass,
   type ToolClass,
 } from './classes.ts'
-import { nodeHost, scopeHost } from './host.ts'
+import { nodeHost, openPlace, scopeHost } from './host.ts'
 import { type Asking, type ModelLike, type ModelRules, recordModel } from './model.ts'
 import {
   type ChatRequest,
@@ -155,7 +155,7 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
     let scope = await openScope(cf, plain, options)
     const anew = async () => {
       await scope.close()
-      scope = await cf.scope(plain)
+      scope = await openPlace(cf, plain)
     }
     try {
       const at = { cf, ids: plain, model: name, tools: byName, anew }
@@ -265,7 +265,7 @@ async function openScope(
   const giveUpAt = clock.mono() + waitMs
   for (;;) {
     try {
-      return await cf.scope(ids)
+      return await openPlace(cf, ids)
     } catch (error) {
       const late = clock.mono() > giveUpAt || signal?.aborted === true
       if (!isCounterfoilError(error, 'SCOPE_HELD') || late) throw error

@@ -111,4 +111,41 @@ describe.each(majors)('$name', (major) => {
     expect([lastText(chat), sent.length]).toEqual(['Said, 3.', 1])
     expect(partsOf(chat, 'data-counterfoil-outcome')).toMatchObject([{ data: { state: 'failed' } }])
   })
+
+  test('D1 abandon ends the turn, and not the chat', async () => {
+    const { cf, sent, chat, handler, decide, last } = await opensLeft((reply, n, prompt) =>
+      reply === 0 && prompt.includes('Milk')
+        ? [order(`m-${n}`, 'milk', '')]
+        : [text(`Said, ${n}.`)],
+    )
+    await decide({ outcome: 'abandon' })
+    // The turn itself stays ended, before and after the chat has gone on.
+    const retry = async () => JSON.parse(await again(handler, chat, 0))
+    expect(await retry()).toMatchObject({ status: 409, code: 'RUN_ABANDONED' })
+    await chat.sendMessage({ text: 'Did it work?' })
+    expect([chat.status, lastText(chat)]).toEqual(['ready', 'Said, 1.'])
+    expect(last()).toContain('nobody knows whether it happened')
+    expect(partsOf(chat, 'data-counterfoil-outcome')).toMatchObject([
+      { data: { tool: 'order', state: 'given_up' } },
+    ])
+    expect(await retry()).toMatchObject({ status: 409, code: 'RUN_ABANDONED' })
+    await chat.sendMessage({ text: 'Milk, please.' })
+    expect([lastText(chat), sent]).toEqual(['Said, 3.', ['tea: now', 'milk: ']])
+    expect(await cf.run('chat-1').status()).toMatchObject({ state: 'waiting_tool' })
+  })
+
+  test('C2 the same order right behind an abandoned one: a person sees both', async () => {
+    const { sent, chat, decide } = await opensLeft((_, n) => [order(`id-${n}`, 'tea', 'anew')])
+    await decide({ outcome: 'abandon' })
+    await chat.sendMessage({ text: 'Order it.' })
+    expect(partsOf(chat, 'data-counterfoil-doubt')).toHaveLength(2)
+    expect(sent).toHaveLength(1)
+  })
+
+  test('D4 a chat that was cancelled stays cancelled', async () => {
+    const { cf, chat, handler } = await opensLeft((_, n) => [text(`Said, ${n}.`)])
+    await cf.run('chat-1').cancel({ by: 'ana', reason: 'enough' })
+    await chat.sendMessage({ text: 'Hello?' })
+    expect(JSON.parse(await again(handler, chat))).toMatchObject({ code: 'RUN_ENDED' })
+  })
 })

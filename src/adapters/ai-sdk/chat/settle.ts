@@ -7,6 +7,7 @@ import { CallFailedError, isCounterfoilError, NotSentError } from '../../../mode
 import { makeTool } from '../../../model/tool.ts'
 import { fromPlain, toPlain } from '../codec.ts'
 import { isAnswer } from '../failure.ts'
+import { openPlace } from '../host.ts'
 import { placeIds } from '../places.ts'
 import type { OpenCall, Where } from './earlier.ts'
 
@@ -42,10 +43,10 @@ export async function settle(
   return answers
 }
 
-/** Null if somebody else is at it. */
+/** Null if somebody else is at it, or a person has abandoned it. */
 async function scopeOf(cf: Counterfoil, { turn: { past } }: OpenCall): Promise<Scope | null> {
   try {
-    const scope = await cf.scope(past.ids)
+    const scope = await openPlace(cf, past.ids)
     const asked = [...past.asked, ...past.cut]
     scope.seen(
       asked.flatMap(({ toolName: tool, toolCallId, generation, reply }) =>
@@ -54,7 +55,8 @@ async function scopeOf(cf: Counterfoil, { turn: { past } }: OpenCall): Promise<S
     )
     return scope
   } catch (error) {
-    if (isCounterfoilError(error, 'SCOPE_HELD')) return null
+    const left = ['SCOPE_HELD', 'RUN_ABANDONED']
+    if (isCounterfoilError(error) && left.includes(error.code)) return null
     throw error
   }
 }

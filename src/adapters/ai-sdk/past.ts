@@ -178,24 +178,42 @@ export class Past {
     return (await this.replaced).filter((row) => row.tool === tool)
   }
 
+  /**
+   * What open items of the turn hold against calls of this tool: they stay open, whatever the
+   * client says of earlier turns by now, and whatever the model makes of that.
+   */
+  async heldAgainst(tool: string): Promise<readonly Row[]> {
+    const { items } = this.loaded ?? nothing
+    const open = items.filter(
+      ({ state, reason, body }) =>
+        state === 'open' && reason === 'same_effect' && body.subject?.tool === tool,
+    )
+    if (open.length === 0) return []
+    const keys = new Set(open.flatMap(({ body }) => body.unmatched.map(keyOf)))
+    return (await this.effectsOfChat()).filter((row) => keys.has(keyOf(row)))
+  }
+
   private async loadReplaced(): Promise<readonly Row[]> {
-    const { workflowId: runId, nodeId, checkpointId } = this.ids
+    const { checkpointId } = this.ids
     const message = messageOf(checkpointId)
+    if (message === null) return []
+    return (await this.effectsOfChat()).filter(
+      (row) => row.checkpointId !== checkpointId && messageOf(row.checkpointId) === message,
+    )
+  }
+
+  private async effectsOfChat(): Promise<readonly Row[]> {
+    const { workflowId: runId, nodeId } = this.ids
+    const ref = { namespace: this.cf.namespace, runId }
     const rows: Row[] = []
-    if (message === null) return rows
     let cursor: string | undefined
     do {
       const page = { countMax: 500, ...(cursor === undefined ? {} : { cursor }) }
-      const { items, next } = await this.cf.store.listRecords(
-        { namespace: this.cf.namespace, runId },
-        page,
-      )
+      const { items, next } = await this.cf.store.listRecords(ref, page)
       rows.push(...items.filter((row) => row.nodeId === nodeId && isEffect(row)))
       cursor = next ?? undefined
     } while (cursor !== undefined)
-    return rows.filter(
-      (row) => row.checkpointId !== checkpointId && messageOf(row.checkpointId) === message,
-    )
+    return rows
   }
 }
 

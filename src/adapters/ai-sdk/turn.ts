@@ -126,10 +126,11 @@ export class Turn {
     const reply = this.replyOf(toolCallId, messages)
     const at = { generation: this.generation, reply }
     const aliases = otherPlaces(at, this.repliesMax, toolCallId, this.generation)
+    const callId = placeId(this.generation, reply, toolCallId)
     const alike = this.isOnRecord(tool, input, toolCallId, reply)
       ? {}
       : await this.alike(tool, input, isApproved(messages, toolCallId))
-    return { callId: placeId(this.generation, reply, toolCallId), placed: { aliases, ...alike } }
+    return { callId, placed: { aliases, ...alike } }
   }
 
   /** Whether it is answered from the ledger, or was sent by a process that died. */
@@ -256,7 +257,8 @@ export class Turn {
     // A person who approves this very call may not know that the same was done before.
     const same = elsewhere.filter((row) => past.isSame(row, input))
     const others = approved ? [] : [...own, ...elsewhere.filter((row) => !same.includes(row))]
-    return { answer, alike: [...same, ...others] }
+    const held = await past.heldAgainst(tool.name)
+    return { answer, alike: [...new Set([...same, ...others, ...held])] }
   }
 }
 

@@ -45,7 +45,7 @@ describe.each(majors)('$name', (major) => {
   for (const [how, end] of Object.entries(ends)) {
     for (const needsApproval of [false, true]) {
       const after = needsApproval ? ', with an approval' : ''
-      test(`C9 a reply that ended ${how} is asked for anew${after}`, async () => {
+      test(`K2 a reply that ended ${how} is asked for anew${after}`, async () => {
         const cf = await opens()
         const { model, asked } = breaking(end)
         const { sent, route } = shopOf(major, model, { needsApproval })

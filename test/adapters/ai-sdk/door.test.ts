@@ -133,7 +133,7 @@ describe.each(majors)('$name', (major) => {
     return { cf, handler, route, chat, first, go, sent, asked }
   }
 
-  test('K2 a request that waits too long for another is a 409 that says when to retry', async () => {
+  test('K2 a request that waits too long for another is a 409', async () => {
     const { cf, route, handler, first, go, sent } = await opensBusy(30)
     for (const each of [handler, route(cf)]) {
       const response = await each(post(bodyOf(message('u9', 'And?'))))

@@ -26,7 +26,7 @@ describe.each(majors)('$name', (major) => {
     return { ...made, last }
   }
 
-  test('D2 happened, decided after the user went on: model and client are told', async () => {
+  test('K2 happened, decided after the user went on: model and client are told', async () => {
     const { cf, sent, chat, decide, last } = await opensLeft((_, n) => [text(`Said, ${n}.`)])
     await chat.sendMessage({ text: 'Did it work?' })
     expect(last()).toContain('must not be made again')
@@ -46,7 +46,7 @@ describe.each(majors)('$name', (major) => {
     expect([sent.length, chat.status, lastText(chat)]).toEqual([1, 'ready', 'Said, 3.'])
   })
 
-  test('I5 did not happen, decided after the user went on: the grant lapses, on record', async () => {
+  test('I5 did not happen, decided after the user went on: it lapses, on record', async () => {
     const { cf, sent, chat, handler, decide, last } = await opensLeft((_, n) => [
       text(`Said, ${n}.`),
     ])
@@ -74,7 +74,7 @@ describe.each(majors)('$name', (major) => {
     expect((await cf.inbox.list()).items).toEqual([])
   })
 
-  test('I5 did not happen, and the same request again: it is sent once more, as before', async () => {
+  test('I5 did not happen, and the same request again: it is sent once more', async () => {
     const { sent, chat, decide } = await opensLeft((_, n) => [text(`Done, ${n}.`)])
     await decide({ outcome: 'did_not_happen' })
     await chat.regenerate()
@@ -90,7 +90,7 @@ describe.each(majors)('$name', (major) => {
     expect([sent.length, chat.status, other.status]).toEqual([1, 'ready', 'ready'])
   })
 
-  test('C9 a reply on record stays the reply, whatever is known of earlier turns since', async () => {
+  test('K2 a reply on record stays the reply, whatever is known since', async () => {
     const { sent, asked, chat, handler, decide } = await opensLeft((_, n) => [text(`Said, ${n}.`)])
     await chat.sendMessage({ text: 'Did it work?' })
     await decide({ outcome: 'happened', result: { orderId: 'o-7' } })

@@ -114,7 +114,7 @@ describe.each(majors)('$name', (major) => {
     }
   })
 
-  test('C2 a model that orders again what the user does not know of: a person sees both', async () => {
+  test('C2 ordered again, and its user has not seen the first: a person sees both', async () => {
     const { chat, sent } = await stopAndGoOn({
       major,
       points: null,
@@ -125,5 +125,18 @@ describe.each(majors)('$name', (major) => {
     expect(partsOf(chat, 'data-counterfoil-doubt')).toMatchObject([
       { data: { tool: 'order', reason: 'same_effect' } },
     ])
+    // The same request again: neither what the client was told since, nor an answer that it has
+    // got from elsewhere, decides for the person.
+    await chat.sendMessage()
+    expect(sent).toHaveLength(1)
+    chat.messages = chat.messages.map((message) => ({
+      ...message,
+      parts: message.parts.map((part) =>
+        part.toolCallId === 'id-0' ? { ...part, state: 'output-available', output: 'o-1' } : part,
+      ),
+    }))
+    await chat.sendMessage()
+    expect(sent).toHaveLength(1)
+    expect(lastText(chat)).toBe('')
   })
 })

@@ -69,13 +69,16 @@ export async function lookBack(messages: readonly UiMessage[], where: Where): Pr
   const answers = await settle(answered, where)
   const known = new Map(open.map((call) => [call, answers.get(call) ?? answerOf(call)] as const))
   const shown = shownIn(messages)
-  const isNews = (call: OpenCall) => !shown.has(nameOf(call))
+  // Until the user sends another message, it is news.
+  const before = shownIn(messages.slice(0, present))
   const landed = (call: OpenCall) => ['done', 'given_up'].includes(known.get(call)?.state ?? '')
   return {
     messages: told(messages, known),
-    outcomes: open.filter(isNews).flatMap((call) => outcomeOf(call, known.get(call) ?? null)),
+    outcomes: open
+      .filter((call) => !shown.has(nameOf(call)))
+      .flatMap((call) => outcomeOf(call, known.get(call) ?? null)),
     effects: open
-      .filter((call) => isNews(call) && landed(call))
+      .filter((call) => !before.has(nameOf(call)) && landed(call))
       .flatMap(({ row }) => (row && isEffect(row) ? [row] : [])),
     callIds: new Set(open.map(({ toolCallId }) => toolCallId)),
   }

@@ -1,7 +1,10 @@
 // Reads JSON from outside. A key that occurs twice, `__proto__`, and what is nested too deep are
 // refused before anything is made of them: two readers of such a text may see two things.
+import { decodeUtf8, readBytes } from '../model/body.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from './limits.ts'
+
+export { readBytes }
 
 export function parseJson(text: string): unknown {
   scan(text)
@@ -57,32 +60,9 @@ function invalid(why: string, cause?: unknown): CounterfoilError {
   return new CounterfoilError('JSON_INVALID', why, cause === undefined ? {} : { cause })
 }
 
-/** The bytes of a body; no more than so many are read. */
-export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
-  const tooLarge = () =>
-    new CounterfoilError('BODY_TOO_LARGE', `the body has more than ${bytesMax} bytes`)
-  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge()
-  const parts: Uint8Array[] = []
-  let length = 0
-  const reader = request.body?.getReader()
-  for (;;) {
-    const part = await reader?.read()
-    if (part === undefined || part.done) break
-    length += part.value.byteLength
-    if (length > bytesMax) {
-      await reader?.cancel()
-      throw tooLarge()
-    }
-    parts.push(part.value)
-  }
-  return Buffer.concat(parts)
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
 export function textOf(bytes: Uint8Array): string {
   try {
-    return utf8.decode(bytes)
+    return decodeUtf8(bytes)
   } catch (cause) {
     throw invalid('the body is not UTF-8', cause)
   }

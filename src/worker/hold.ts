@@ -19,7 +19,7 @@ import { rowsOf } from '../store/pages.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, OpenCall, RunChange } from '../store/store.ts'
 import type { Keeper } from './keeper.ts'
 import { Left, type Which } from './left.ts'
-import { type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
+import { placeAbandoned, type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
 
 type Place = NonNullable<LoadAt['scope']>
 
@@ -103,7 +103,9 @@ export class Hold {
     if (loaded === null || this.log.lost) throw scopeLost(ids.workflowId)
     if (this.scopes.has(key)) throw new ScopeHeldError(ids)
     const visit = this.visitAt(place, loaded)
-    this.abandoned = visit.opening.abandoned
+    const { abandoned } = visit.opening
+    if (abandoned && ids.afterAbandon === 'go_on') throw placeAbandoned(ids.workflowId, abandoned)
+    this.abandoned = abandoned
     if (this.abandoned) return this.refuse(stopped({ ...this.run, state: 'failed' }))
     visit.beware(elsewhere)
     this.scopes.set(key, visit)

@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import type { Run, RunRef } from '../model/records.ts'
+import type { Decision, Run, RunRef } from '../model/records.ts'
 import { scopeGraph } from '../model/scope.ts'
 import type { NewRun } from '../store/store.ts'
 
@@ -14,6 +14,11 @@ export interface ScopeIds {
   readonly nodeId: string
   /** One arrival at the node: the same for every replay of it, another for the next one. */
   readonly checkpointId: string
+  /**
+   * What becomes of the workflow once a person has abandoned something at one place of it: it has
+   * ended (`end`, unless told), or its other places go on, as the later messages of a chat.
+   */
+  readonly afterAbandon?: 'end' | 'go_on'
 }
 
 export function checkScopeIds(ids: ScopeIds): ScopeIds {
@@ -62,6 +67,20 @@ export function stopped(run: Pick<Run, 'runId' | 'state'>): CounterfoilError {
     paused ? 'RUN_PAUSED' : 'RUN_ENDED',
     `${run.runId} is ${run.state}: ${what}`,
     { details: { workflowId: run.runId } },
+  )
+}
+
+/** It ended by a person's decision about one of its calls, and by nothing else. */
+export function isAbandoned({ state, errorJson }: Pick<Run, 'state' | 'errorJson'>): boolean {
+  const { code } = JSON.parse(errorJson ?? '{}') as { code?: unknown }
+  return state === 'failed' && code === 'RUN_ABANDONED'
+}
+
+export function placeAbandoned(workflowId: string, { by, why }: Decision): CounterfoilError {
+  return new CounterfoilError(
+    'RUN_ABANDONED',
+    `what ${workflowId} was at is abandoned by ${by}: ${why}; what comes next can go on`,
+    { details: { workflowId } },
   )
 }
 

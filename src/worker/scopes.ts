@@ -18,7 +18,14 @@ import { isLeft } from './left.ts'
 import { type Liveness, sockets } from './liveness.ts'
 import { Loop } from './loop.ts'
 import { machineOf } from './machine.ts'
-import { newScopeRun, notForeign, type ScopeIds, scopeClosed, stopped } from './scope-run.ts'
+import {
+  isAbandoned,
+  newScopeRun,
+  notForeign,
+  type ScopeIds,
+  scopeClosed,
+  stopped,
+} from './scope-run.ts'
 
 type Claimed = Pick<Taken, 'keeper' | 'lease' | 'run'>
 
@@ -154,16 +161,19 @@ export class Scopes {
   }
 
   /** Between scopes the run waits for its host or a person; both end with its host's return. */
-  private makeReady(ref: RunRef, { nodeId, checkpointId }: ScopeIds): Promise<void> {
+  private makeReady(ref: RunRef, ids: ScopeIds): Promise<void> {
+    const { nodeId, checkpointId, afterAbandon } = ids
     const { store, clock } = this.engine
     const at = { visit: scopeVisit(nodeId, checkpointId), scope: { nodeId, checkpointId } }
     const change = ({ run }: Loaded): Amendment<void> => {
       const { state } = run
-      if (isEnded(state) || state === 'paused') throw stopped(run)
-      const waits = state === 'waiting_human' || state === 'waiting_tool'
+      const again = afterAbandon === 'go_on' && isAbandoned(run)
+      if ((isEnded(state) && !again) || state === 'paused') throw stopped(run)
+      const waits = again || state === 'waiting_human' || state === 'waiting_tool'
       const data = { from: state, to: 'pending', cause: 'its host has opened a scope' }
       const events = [eventOf(run, clock.now(), 'state', data)]
-      const ready = { run: { state: 'pending', waitingFor: null }, events } as const
+      const error = again ? { errorJson: null } : {}
+      const ready = { run: { state: 'pending', waitingFor: null, ...error }, events } as const
       return { changes: waits ? { ...ready, events } : null, value: undefined }
     }
     return store.amend(ref, 'client', change, at)

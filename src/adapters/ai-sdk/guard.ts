@@ -4,6 +4,9 @@ import type { Context, Counterfoil, Scope, Tool } from '../../index.ts'
 import { isCounterfoilError } from '../../model/errors.ts'
 import { checkName } from '../../model/name.ts'
 import { type CallInfo, makeTool } from '../../model/tool.ts'
+import type { OutcomeData } from './chat/data.ts'
+import { lookBack } from './chat/earlier.ts'
+import { goesOnFrom } from './chat/messages.ts'
 import {
   agentInvalid,
   anyInput,
@@ -14,10 +17,16 @@ import {
   type ProviderToolClass,
   type ToolClass,
 } from './classes.ts'
-import { nodeHost, scopeHost } from './host.ts'
+import { nodeHost, openPlace, scopeHost } from './host.ts'
 import { type Asking, type ModelLike, type ModelRules, recordModel } from './model.ts'
-import { type ChatRequest, Past, type PlainIds, type TurnIds, turnIdsOf } from './past.ts'
-import type { NamedCall } from './places.ts'
+import {
+  type ChatRequest,
+  Past,
+  type PlainIds,
+  type TurnIds,
+  turnIdsOf,
+  type UiMessage,
+} from './past.ts'
 import { envelopeSchema, usageOf } from './reply.ts'
 import { type AiTool, guardTool, type ToolReport, type ToolRules } from './tools.ts'
 import { Turn } from './turn.ts'
@@ -25,7 +34,7 @@ import { Turn } from './turn.ts'
 /** Models think for minutes; the default of a tool would cut them off. */
 const modelTimeoutMs = 10 * 60_000
 /** Longer than a lease: whoever died elsewhere is found out within it. */
-const heldMs = 20_000
+export const heldMs = 20_000
 const heldAgainMs = 250
 
 type Tools = Readonly<Record<string, object>>
@@ -68,15 +77,28 @@ export interface OpenTurn<M, T> extends Bound<M, T> {
   readonly error: Error | null
   /** Ids of the tool calls that have no answer, because it was stopped. */
   readonly unanswered: ReadonlySet<string>
+  /**
+   * Those that it was opened with, as the model is to be given them: with what is known of calls
+   * that earlier turns have left open, and as far as the last answer is whole.
+   */
+  readonly messages: readonly UiMessage[]
+  /** What the client does not know yet of calls of earlier turns. */
+  readonly outcomes: readonly OutcomeData[]
+  /** Some calls of the last reply wait for an approval: the model is not to be asked yet. */
+  readonly waits: boolean
+  /** Whether the client shows the words of the reply that is read back first, and it is. */
+  readonly shown: boolean
   /** Waits for what is under way, and gives the hold back. */
   close(): Promise<void>
 }
 
 export interface OpenTurnOptions {
-  /** Tool calls that the request says a person has approved. */
-  approved?: readonly NamedCall[]
+  /** All messages of the chat, as `useChat` sends them. */
+  messages?: readonly UiMessage[]
   /** Whoever waits for the turn has gone. */
   signal?: AbortSignal
+  /** How long to wait for whoever has the conversation: 20 seconds, unless told. */
+  waitMs?: number
 }
 
 export interface GuardedAgent<M extends ModelLike, T extends Tools> {
@@ -126,15 +148,23 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
     tools: { ...given, ...guarded(turn, rules) } as unknown as T,
     record: (other) => recordModel(turn, checkModel(other), asked),
   })
+  const byName = new Map(rules.map(({ name: key, tool }) => [key, tool]))
   const open = async (cf: Counterfoil, ids: TurnIds, options: OpenTurnOptions = {}) => {
     const { generation = 0, nodeId = 'agent', ...where } = ids
-    const { approved = [], signal } = options
     const plain = { ...where, nodeId }
-    const scope = await openScope(cf, plain, signal)
+    let scope = await openScope(cf, plain, options)
+    const anew = async () => {
+      await scope.close()
+      scope = await openPlace(cf, plain)
+    }
     try {
+      const at = { cf, ids: plain, model: name, tools: byName, anew }
+      const earlier = await lookBack(options.messages ?? [], at)
       const past = await Past.load(cf, plain, name)
-      const turn = new Turn(scopeHost(scope), { generation, past, approved })
-      return openTurn(turn, scope, bind(turn))
+      const goesOn = goesOnFrom(earlier.messages, (toolCallId) => past.isCut(toolCallId))
+      const { approved } = goesOn
+      const turn = new Turn(scopeHost(scope), { generation, past, approved, earlier })
+      return openTurn(turn, scope, { ...bind(turn), ...goesOn, outcomes: earlier.outcomes })
     } catch (error) {
       await scope.close()
       throw error
@@ -155,12 +185,18 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
   }
 }
 
-function openTurn<M, T>(turn: Turn, scope: Scope, bound: Bound<M, T>): OpenTurn<M, T> {
+type Opened<M, T> = Bound<M, T> & Pick<OpenTurn<M, T>, 'messages' | 'outcomes' | 'waits' | 'shown'>
+
+function openTurn<M, T>(turn: Turn, scope: Scope, opened: Opened<M, T>): OpenTurn<M, T> {
+  const { model, tools, record, messages, outcomes, waits, shown } = opened
   return {
-    ...bound,
+    ...{ model, tools, record, messages, outcomes, waits },
     unanswered: turn.unanswered,
     get error() {
       return turn.error
+    },
+    get shown() {
+      return shown && !turn.fresh
     },
     close: () => scope.close(),
   }
@@ -171,8 +207,9 @@ async function runIn<M, T, R>(
   turn: OpenTurn<M, T>,
   work: (agent: Bound<M, T>) => Promise<R>,
 ): Promise<R> {
+  const { model, tools, record } = turn
   try {
-    const result = await work(turn)
+    const result = await work({ model, tools, record })
     if (turn.error) throw turn.error
     return result
   } catch (error) {
@@ -219,12 +256,16 @@ function checkModel<M extends ModelLike>(model: M): M {
 }
 
 /** Somebody may hold it who is about to end, or has died elsewhere a moment ago. */
-async function openScope(cf: Counterfoil, ids: PlainIds, signal?: AbortSignal): Promise<Scope> {
+async function openScope(
+  cf: Counterfoil,
+  ids: PlainIds,
+  { signal, waitMs = heldMs }: OpenTurnOptions,
+): Promise<Scope> {
   const { clock } = cf.store
-  const giveUpAt = clock.mono() + heldMs
+  const giveUpAt = clock.mono() + waitMs
   for (;;) {
     try {
-      return await cf.scope(ids)
+      return await openPlace(cf, ids)
     } catch (error) {
       const late = clock.mono() > giveUpAt || signal?.aborted === true
       if (!isCounterfoilError(error, 'SCOPE_HELD') || late) throw error

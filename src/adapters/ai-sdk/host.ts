@@ -1,6 +1,7 @@
 // Where an agent runs: in a node of ours, or in a scope of somebody else's process.
-import type { Call, Context, PlacedCall, Scope } from '../../index.ts'
+import type { Call, Context, Counterfoil, PlacedCall, Scope } from '../../index.ts'
 import type { Tool } from '../../model/tool.ts'
+import type { PlainIds } from './past.ts'
 
 export interface HostCall {
   readonly callId?: string
@@ -32,6 +33,11 @@ export function nodeHost(ctx: Pick<Context, 'call'>): Host {
     call: (tool, input, { callId: _, placed: _placed, ...options }) => call(tool, input, options),
     seen: () => {},
   }
+}
+
+/** A conversation lives longer than what one of its turns is about. */
+export function openPlace(cf: Counterfoil, ids: PlainIds): Promise<Scope> {
+  return cf.scope({ ...ids, afterAbandon: 'go_on' })
 }
 
 export function scopeHost(scope: Scope): Host {

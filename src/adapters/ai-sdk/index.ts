@@ -1,4 +1,6 @@
 // The public names of `counterfoil/ai-sdk`, nothing else.
+export type { CounterfoilData, DoubtData, OutcomeData } from './chat/data.ts'
+export { type ChatRoute, chatRoute, type Reply, type Streams } from './chat/route.ts'
 export type { ProviderToolClass, ToolClass } from './classes.ts'
 export {
   type AgentSpec,
@@ -10,12 +12,4 @@ export {
 } from './guard.ts'
 export type { ModelLike } from './model.ts'
 export type { ChatRequest, TurnIds, UiMessage } from './past.ts'
-export {
-  type ChatRoute,
-  type CounterfoilData,
-  chatRoute,
-  type DoubtData,
-  type Reply,
-  type Streams,
-} from './route.ts'
 export { callInfo, type ToolReport } from './tools.ts'

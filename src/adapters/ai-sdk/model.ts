@@ -16,7 +16,6 @@ import {
   packGenerated,
   packParts,
   partsOf,
-  type ReplyPlace,
 } from './reply.ts'
 import { Tube } from './tube.ts'
 import type { Turn } from './turn.ts'
@@ -92,7 +91,7 @@ class Recorder {
       return packGenerated(fresh)
     })
     const said = generatedOf(envelope)
-    this.turn.noteReply(said.content, replyNumber(params.prompt))
+    this.turn.noteReply(said.content, replyNumber(params.prompt), isBroken(envelope))
     const { request, response } = (fresh ?? {}) as Partial<Generated>
     const moment = fresh
       ? { ...(request ? { request } : {}), ...(response ? { response } : {}) }
@@ -144,7 +143,7 @@ class Recorder {
     reply.then(
       ({ envelope, replayed }) => {
         const parts = partsOf(envelope)
-        this.turn.noteReply(parts, number)
+        this.turn.noteReply(parts, number, isBroken(envelope))
         for (const part of parts.slice(tube.count)) {
           const end = part.type === 'finish'
           tube.push(
@@ -169,13 +168,19 @@ class Recorder {
     const { turn, rules, model } = this
     checkTools(params, rules)
     const place = { generation: turn.generation, reply: replyNumber(params.prompt) }
-    const input = inputOf(model, mode, params, place)
+    const input = {
+      model: `${model.provider}/${model.modelId}`,
+      mode,
+      ...askedOf(params, turn.earlier.callIds),
+      ...(place.generation === 0 ? {} : { generation: place.generation }),
+    }
     turn.noteMessages(params.prompt)
     for (;;) {
       let thrown: { error: unknown } | null = null
       const ask = async (signal: AbortSignal) => {
         try {
-          return { ...(await send(signal)), turn: place }
+          turn.fresh = true
+          return { ...unlessBroken(await send(signal), rules.tool), turn: place }
         } catch (error) {
           thrown = { error }
           throw failureToRecord(error)
@@ -195,6 +200,12 @@ class Recorder {
   }
 }
 
+/** What the provider executed may have happened or not: nobody may ask for it again unasked. */
+function unlessBroken(envelope: Envelope, { name, replayClass }: Tool): Envelope {
+  if (replayClass === 'pure' || !isBroken(envelope)) return envelope
+  throw new Error(`the reply of ${name} broke off`)
+}
+
 function isCallFailed(error: unknown): boolean {
   return (error as { code?: unknown }).code === 'CALL_FAILED'
 }
@@ -203,14 +214,9 @@ function isCallFailed(error: unknown): boolean {
  * What a call of a model is known by: its parameters, as a digest. The prompt grows with every
  * step, and headers hold keys; neither is written.
  */
-function inputOf(model: ModelLike, mode: Mode, params: Params, { generation }: ReplyPlace) {
+function askedOf(params: Params, leftOut: ReadonlySet<string>) {
   const { abortSignal: _, headers: _headers, ...asked } = params
-  return {
-    model: `${model.provider}/${model.modelId}`,
-    mode,
-    ...promptOf(asked),
-    ...(generation === 0 ? {} : { generation }),
-  }
+  return promptOf(asked, leftOut)
 }
 
 /** A tool that the guard has not seen would be called past the ledger. */

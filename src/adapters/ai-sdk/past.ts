@@ -1,14 +1,15 @@
 // What is on record of a turn when it is opened: its replies by generation, its calls, and those of
 // the turn that it replaces.
 import type { Counterfoil } from '../../index.ts'
+import { ofCall } from '../../model/attempt-id.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import { type CallRecord, callKey, keyOf } from '../../model/records.ts'
-import { occurrenceOf, scopeVisit } from '../../model/scope.ts'
-import { type NamedCall, otherPlaces } from './places.ts'
-import { type Envelope, isBroken, repliedCalls } from './reply.ts'
+import { type CallRecord, callKey, type Decision, keyOf } from '../../model/records.ts'
+import { scopeVisit } from '../../model/scope.ts'
+import type { NamedCall } from './places.ts'
+import { type Envelope, isBroken, repliedCalls, repliedText } from './reply.ts'
 
-type Row = CallRecord & { readonly verifies: boolean }
+export type Row = CallRecord & { readonly verifies: boolean }
 
 /** What the agent's work is known by: the same for every replay of it, another for the next. */
 export interface TurnIds {
@@ -53,37 +54,56 @@ export function turnIdsOf({ workflowId, messages, nodeId }: ChatRequest): PlainI
   return { workflowId, checkpointId, nodeId: nodeId ?? 'agent' }
 }
 
+type Loaded = NonNullable<Awaited<ReturnType<Counterfoil['store']['load']>>>
+
+const nothing: Pick<Loaded, 'items' | 'decisions' | 'evidence'> = {
+  items: [],
+  decisions: [],
+  evidence: [],
+}
+
+export type AskedCall = NamedCall & { readonly generation: number }
+
 export class Past {
   /** The newest generation on record, and whether a reply without open calls ended it. */
   readonly generation: number
   readonly finished: boolean
   /** Calls that replies on record ask for, with the generation of the reply. */
-  readonly asked: readonly (NamedCall & { generation: number })[]
+  readonly asked: readonly AskedCall[]
+  /** The same of replies that broke off: older versions have made such calls. */
+  readonly cut: readonly AskedCall[]
+  /** What the reply that ended the turn says; null if none did. */
+  readonly lastWords: string | null
+  readonly ids: PlainIds
   private readonly cf: Counterfoil
-  private readonly ids: PlainIds
   private readonly rows: ReadonlyMap<string, Row>
+  private readonly loaded: Loaded | null
   private readonly used = new Set<string>()
   private replaced: Promise<readonly Row[]> | null = null
 
-  private constructor(cf: Counterfoil, ids: PlainIds, model: string, rows: Row[]) {
+  private constructor(cf: Counterfoil, ids: PlainIds, model: string, loaded: Loaded | null) {
+    const rows = loaded?.records ?? []
     this.cf = cf
     this.ids = ids
+    this.loaded = loaded
     this.rows = new Map(rows.map((row) => [keyOf(row), row]))
-    const replies = rows.filter(({ tool }) => tool === model).flatMap(replyIn)
+    const said = rows.filter(({ tool }) => tool === model).flatMap(replyIn)
+    const replies = said.filter(({ broken }) => !broken)
     this.generation = Math.max(0, ...replies.map(({ generation }) => generation))
-    this.finished = replies.some(
+    const last = replies.findLast(
       ({ generation, calls }) => generation === this.generation && calls.length === 0,
     )
-    this.asked = replies.flatMap(({ generation, reply, calls }) =>
-      calls.map((call) => ({ ...call, reply, generation })),
-    )
+    this.finished = last !== undefined
+    this.lastWords = last?.text ?? null
+    this.asked = replies.flatMap(askedIn)
+    this.cut = said.filter(({ broken }) => broken).flatMap(askedIn)
   }
 
   static async load(cf: Counterfoil, ids: PlainIds, model: string): Promise<Past> {
     const { workflowId: runId, nodeId, checkpointId } = ids
     const at = { visit: scopeVisit(nodeId, checkpointId), scope: { nodeId, checkpointId } }
     const loaded = await cf.store.load({ namespace: cf.namespace, runId }, at)
-    return new Past(cf, ids, model, [...(loaded?.records ?? [])])
+    return new Past(cf, ids, model, loaded)
   }
 
   /** Whether a call that asks for this is on record by one of these ids. */
@@ -92,15 +112,40 @@ export class Past {
     return occurrences.some((occurrence) => this.rows.has(callKey(tool, hash, occurrence)))
   }
 
-  /** The record of a call by its id alone, in whatever reply and generation. */
-  find(tool: string, toolCallId: string): Row | null {
-    const last = { generation: this.generation, reply: -1 }
-    const repliesMax = Math.max(0, ...this.asked.map(({ reply }) => reply))
-    const ids = otherPlaces(last, repliesMax, toolCallId).map((id) => occurrenceOf(id, 0))
-    const found = [...this.rows.values()].filter(
-      (row) => row.tool === tool && ids.includes(row.nth),
+  /** Only a reply that broke off has asked for it. */
+  isCut(toolCallId: string): boolean {
+    const isIt = (call: AskedCall) => call.toolCallId === toolCallId
+    return this.cut.some(isIt) && !this.asked.some(isIt)
+  }
+
+  /** Records of a tool at one of these places, the newest last. */
+  at(tool: string, occurrences: readonly number[]): Row[] {
+    return [...this.rows.values()].filter(
+      (row) => row.tool === tool && occurrences.includes(row.nth),
     )
-    return found.at(-1) ?? null
+  }
+
+  /**
+   * Something is known of an open call that its row does not say: a person has decided, or a late
+   * report says that it landed. Its row follows when the call is made again.
+   */
+  isAnswered(tool: string, nth: number, row: Row | null): boolean {
+    const { items, decisions, evidence } = this.loaded ?? nothing
+    if (row?.status === 'committed' || row?.status === 'failed') return false
+    const isIts = (of: { tool: string; nth: number } | null) => of?.tool === tool && of.nth === nth
+    if (items.some(({ state, body }) => state === 'open' && isIts(body.subject))) return false
+    if (row !== null && ofCall(evidence, keyOf(row)).some(({ outcome }) => outcome === 'landed')) {
+      return true
+    }
+    return decisions.some((said) => said.verifies && isIts(said.subject) && isUnused(said))
+  }
+
+  /** A person has abandoned the turn: nobody will ask again what became of its calls. */
+  get abandoned(): boolean {
+    const { decisions } = this.loaded ?? nothing
+    return decisions.some(
+      ({ outcome, verifies, voidedAt }) => outcome === 'abandon' && verifies && voidedAt === null,
+    )
   }
 
   /** Calls of this turn that are not pure and may have had an effect. */
@@ -133,25 +178,54 @@ export class Past {
     return (await this.replaced).filter((row) => row.tool === tool)
   }
 
+  /**
+   * What open items of the turn hold against calls of this tool: they stay open, whatever the
+   * client says of earlier turns by now, and whatever the model makes of that.
+   */
+  async heldAgainst(tool: string): Promise<readonly Row[]> {
+    const { items } = this.loaded ?? nothing
+    const open = items.filter(
+      ({ state, reason, body }) =>
+        state === 'open' && reason === 'same_effect' && body.subject?.tool === tool,
+    )
+    if (open.length === 0) return []
+    const keys = new Set(open.flatMap(({ body }) => body.unmatched.map(keyOf)))
+    return (await this.effectsOfChat()).filter((row) => keys.has(keyOf(row)))
+  }
+
   private async loadReplaced(): Promise<readonly Row[]> {
-    const { workflowId: runId, nodeId, checkpointId } = this.ids
+    const { checkpointId } = this.ids
     const message = messageOf(checkpointId)
-    const rows: Row[] = []
-    if (message === null) return rows
-    let cursor: string | undefined
-    do {
-      const page = { countMax: 500, ...(cursor === undefined ? {} : { cursor }) }
-      const { items, next } = await this.cf.store.listRecords(
-        { namespace: this.cf.namespace, runId },
-        page,
-      )
-      rows.push(...items.filter((row) => row.nodeId === nodeId && isEffect(row)))
-      cursor = next ?? undefined
-    } while (cursor !== undefined)
-    return rows.filter(
+    if (message === null) return []
+    return (await this.effectsOfChat()).filter(
       (row) => row.checkpointId !== checkpointId && messageOf(row.checkpointId) === message,
     )
   }
+
+  private async effectsOfChat(): Promise<readonly Row[]> {
+    const { workflowId: runId, nodeId } = this.ids
+    const ref = { namespace: this.cf.namespace, runId }
+    const rows: Row[] = []
+    let cursor: string | undefined
+    do {
+      const page = { countMax: 500, ...(cursor === undefined ? {} : { cursor }) }
+      const { items, next } = await this.cf.store.listRecords(ref, page)
+      rows.push(...items.filter((row) => row.nodeId === nodeId && isEffect(row)))
+      cursor = next ?? undefined
+    } while (cursor !== undefined)
+    return rows
+  }
+}
+
+/** What is said of a call and stays to be obeyed. */
+const words: readonly Decision['outcome'][] = [
+  ...(['happened', 'did_not_happen', 'fail', 'use_record', 'send'] as const),
+  ...(['approve', 'edit', 'reject', 'respond', 'expire'] as const),
+]
+const grants: readonly Decision['outcome'][] = ['did_not_happen', 'send']
+
+function isUnused({ outcome, usedBy, voidedAt }: Decision): boolean {
+  return words.includes(outcome) && voidedAt === null && !(grants.includes(outcome) && usedBy)
 }
 
 /** Of a turn's id, without the words. */
@@ -160,7 +234,7 @@ function messageOf(checkpointId: string): string | null {
   return found?.[1] ?? null
 }
 
-function isTrusted({ status, verifies }: Row): boolean {
+export function isTrusted({ status, verifies }: Row): boolean {
   return status === 'committed' && verifies
 }
 
@@ -168,14 +242,20 @@ function hashOf(input: unknown): string {
   return sha256(canonical(input))
 }
 
-function isEffect({ replayClass, status, attempt }: CallRecord): boolean {
+export function isEffect({ replayClass, status, attempt }: CallRecord): boolean {
   return replayClass !== 'pure' && status !== 'failed' && attempt > 0
 }
 
 function replyIn(row: Row) {
   if (row.status !== 'committed' || !row.verifies || row.resultJson === null) return []
   const { turn, ...envelope } = JSON.parse(row.resultJson) as Partial<Envelope>
-  if (turn === undefined || isBroken(envelope as Envelope)) return []
+  if (turn === undefined) return []
   const { generation, reply } = turn
-  return [{ generation, reply, calls: repliedCalls(envelope as Envelope) }]
+  const broken = isBroken(envelope as Envelope)
+  const text = repliedText(envelope as Envelope)
+  return [{ generation, reply, broken, text, calls: repliedCalls(envelope as Envelope) }]
+}
+
+function askedIn({ generation, reply, calls }: ReturnType<typeof replyIn>[number]): AskedCall[] {
+  return calls.map((call) => ({ ...call, reply, generation }))
 }

@@ -1,6 +1,7 @@
 // Where a tool call stands in a conversation: in which reply of its turn, by which id. Ids may come
 // again in a later reply; the number of the reply tells them apart.
 import { canonical } from '../../model/canonical.ts'
+import { toPlain } from './codec.ts'
 import { type Part, type ToolCall, toolCallsOf } from './reply.ts'
 
 interface Message {
@@ -46,7 +47,7 @@ export function isSameCall(a: NamedCall, b: NamedCall): boolean {
 
 /** As a browser has it: dates and the like are what JSON makes of them. */
 function wordsOf(input: unknown): string {
-  return canonical(JSON.parse(JSON.stringify(input ?? null)))
+  return canonical(toPlain(JSON.parse(JSON.stringify(input ?? null))))
 }
 
 /** Whether the last of the messages says that a person has approved this very call. */
@@ -66,6 +67,12 @@ export function isApproved(messages: unknown, toolCallId: string): boolean {
 /** What a call is known by in its turn. Of the first generation it is as short as can be. */
 export function placeId(generation: number, reply: number, toolCallId: string): string {
   return `${generation === 0 ? '' : `g${generation}.`}${reply}:${toolCallId}`
+}
+
+/** All that a call is known by; in the first generation also by its id alone, as it once was. */
+export function placeIds(generation: number, reply: number, toolCallId: string): string[] {
+  const place = placeId(generation, reply, toolCallId)
+  return generation === 0 ? [place, toolCallId] : [place]
 }
 
 /**

@@ -6,11 +6,26 @@ import { toPlain } from './codec.ts'
 
 type Plain = Record<string, unknown>
 
-/** The digest of the parameters, and how many messages the prompt has. */
-export function promptOf(params: { readonly prompt?: readonly unknown[] }) {
+/**
+ * The digest of the parameters, and how many messages the prompt has. `leftOut`: calls of earlier
+ * turns of which more becomes known as time goes by; a reply that is on record stays the reply.
+ */
+export function promptOf(
+  params: { readonly prompt?: readonly unknown[] },
+  leftOut: ReadonlySet<string> = new Set(),
+) {
   const { prompt = [], ...settings } = toPlain(params) as { prompt?: readonly Plain[] }
-  const messages = normalised(prompt)
+  const present = prompt.findLastIndex(({ role }) => role === 'user')
+  const told = prompt.map((message, n) => (n < present ? without(message, leftOut) : message))
+  const messages = normalised(told)
   return { messages: messages.length, digest: sha256(canonical([wire(settings), messages])) }
+}
+
+function without(message: Plain, leftOut: ReadonlySet<string>): Plain {
+  const { content } = message
+  if (leftOut.size === 0 || !Array.isArray(content)) return message
+  const kept = content.filter(({ toolCallId }: Plain) => !leftOut.has(String(toolCallId)))
+  return { ...message, content: kept }
 }
 
 function normalised(prompt: readonly Plain[]): Plain[] {
@@ -23,7 +38,9 @@ function normalised(prompt: readonly Plain[]): Plain[] {
       const results = [...before, ...parts].sort(byCall)
       if (before.length > 0) messages.pop()
       if (results.length > 0) messages.push({ role, content: results })
-    } else messages.push({ role, content: wire(parts) })
+    } else if (role !== 'assistant' || !Array.isArray(parts) || parts.length > 0) {
+      messages.push({ role, content: wire(parts) })
+    }
   }
   return messages
 }

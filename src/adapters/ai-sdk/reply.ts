@@ -17,12 +17,15 @@ export interface Part {
   readonly providerMetadata?: Record<string, unknown>
   readonly id?: string
   readonly delta?: string
+  readonly text?: string
   readonly error?: unknown
+  readonly finishReason?: unknown
 }
 
 /** What doGenerate answers with, as far as it is recorded. */
 export interface Generated {
   readonly content: readonly Part[]
+  readonly finishReason?: unknown
   readonly providerMetadata?: Record<string, unknown>
   readonly response?: Record<string, unknown>
   readonly [key: string]: unknown
@@ -114,17 +117,40 @@ export function envelopeOf(value: unknown, model: { mode: string; version: strin
   ])
 }
 
-/** The calls that a reply asks its host for, with inputs as they are made. */
-export function repliedCalls(envelope: Envelope): ToolCall[] {
-  const content = 'parts' in envelope ? partsOf(envelope) : generatedOf(envelope).content
-  return toolCallsOf(content).map((call) => ({ ...call, input: parsed(call.input) }))
+function contentOf(envelope: Envelope): readonly Part[] {
+  return 'parts' in envelope ? partsOf(envelope) : generatedOf(envelope).content
 }
 
-/** A stream that ended with an error and asked for no tool: nothing follows from it. */
+/** The calls that a reply asks its host for, with inputs as they are made. */
+export function repliedCalls(envelope: Envelope): ToolCall[] {
+  return toolCallsOf(contentOf(envelope)).map((call) => ({ ...call, input: parsed(call.input) }))
+}
+
+export function repliedText(envelope: Envelope): string {
+  return contentOf(envelope)
+    .map(({ type, text, delta }) => (type === 'text' ? text : type === 'text-delta' ? delta : ''))
+    .join('')
+}
+
+/** The AI SDK makes the calls of such replies only. */
+const wholeEnds: readonly unknown[] = ['stop', 'tool-calls']
+
+/**
+ * It did not end as a reply does: by an error, without an end, or (by its length, by a filter) in
+ * the middle of what it asks for. Its calls are not made, and a retry asks the model anew.
+ */
 export function isBroken(envelope: Envelope): boolean {
-  if (!('parts' in envelope)) return false
-  const parts = partsOf(envelope)
-  return parts.some((part) => part.type === 'error') && toolCallsOf(parts).length === 0
+  const content = contentOf(envelope)
+  const asks = toolCallsOf(content).length > 0
+  if (!('parts' in envelope)) return isCutBy(generatedOf(envelope), asks)
+  const finish = content.findLast(({ type }) => type === 'finish')
+  if (finish === undefined || content.some(({ type }) => type === 'error')) return true
+  return isCutBy(finish, asks)
+}
+
+function isCutBy({ finishReason }: { readonly finishReason?: unknown }, asks: boolean): boolean {
+  const { unified = finishReason } = Object(finishReason) as { unified?: unknown }
+  return unified === 'error' || (asks && !wholeEnds.includes(unified))
 }
 
 export function usageOf(envelope: unknown): Usage {

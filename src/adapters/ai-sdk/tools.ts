@@ -160,7 +160,10 @@ export function guardTool(turn: Turn, rules: ToolRules): AiTool {
 
 async function execute(turn: Turn, rules: ToolRules, live: Executing): Promise<Answered> {
   const { toolCallId, messages } = live.options
-  await turn.whenRecorded(toolCallId)
+  await turn.whenRecorded(toolCallId).catch((error) => {
+    turn.unanswered.add(toolCallId)
+    throw error
+  })
   const words = canonical([rules.name, toPlain(live.input) ?? null])
   const alike = rules.collapses ? turn.groupOf(toolCallId, messages) : null
   const group = alike && (alike.words ?? words) === words ? alike : null

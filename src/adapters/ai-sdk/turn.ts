@@ -3,12 +3,13 @@
 // Invariants: after a doubt no model and no tool is asked; every later call of the agent is
 // answered with the same error. No tool is called before the reply that asks for it is on record.
 import type { Call } from '../../index.ts'
+import { NotSentError } from '../../model/errors.ts'
 import { occurrenceOf } from '../../model/scope.ts'
 import type { Tool } from '../../model/tool.ts'
 import { fromPlain } from './codec.ts'
 import { isAnswer } from './failure.ts'
 import type { Host, HostCall } from './host.ts'
-import type { Past } from './past.ts'
+import type { Past, Row } from './past.ts'
 import {
   callsIn,
   isApproved,
@@ -16,6 +17,7 @@ import {
   type NamedCall,
   otherPlaces,
   placeId,
+  placeIds,
   replyNumber,
 } from './places.ts'
 import { type Part, type ToolCall, type Twins, toolCallsOf, twinsIn } from './reply.ts'
@@ -40,9 +42,19 @@ export interface TurnFacts {
   readonly past: Past | null
   /** Calls that the request says a person has approved. */
   readonly approved: readonly NamedCall[]
+  readonly earlier: EarlierFacts
 }
 
-const nothing: TurnFacts = { generation: 0, past: null, approved: [] }
+/** What is known of calls of earlier turns, of which the client's messages do not tell. */
+export interface EarlierFacts {
+  /** Those that may have had an effect: the user does not know of it. */
+  readonly effects: readonly Row[]
+  /** Ids of all of them: what the model is told of them changes as more is known. */
+  readonly callIds: ReadonlySet<string>
+}
+
+const noEarlier: EarlierFacts = { effects: [], callIds: new Set() }
+const nothing: TurnFacts = { generation: 0, past: null, approved: [], earlier: noEarlier }
 
 export class Turn {
   readonly host: Host
@@ -51,12 +63,18 @@ export class Turn {
   error: Error | null = null
   /** Tool calls that were not answered, because the agent was stopped. */
   readonly unanswered = new Set<string>()
+  /** A provider was asked, as against a reply that is read back. */
+  fresh = false
   private readonly facts: TurnFacts
   private readonly groups = new Map<string, Group>()
   private readonly replies = new Map<string, Promise<unknown>>()
+  /** Calls of replies that broke off: they are not made. */
+  private readonly cut = new Set<string>()
   /** In which reply a call was asked for last. */
   private readonly numbers = new Map<string, number>()
   private readonly known = new Set<string>()
+  /** Places of what earlier generations have asked for, and replies that broke off. */
+  private readonly over = new Set<string>()
   private repliesMax = 0
 
   constructor(host: Host, facts: TurnFacts = nothing) {
@@ -68,7 +86,11 @@ export class Turn {
     for (const { reply } of past.asked) this.repliesMax = Math.max(this.repliesMax, reply)
     // What earlier generations asked for is over: it is not what this one has forgotten.
     const over = past.asked.filter(({ generation }) => generation < facts.generation)
-    for (const call of over) this.see([call], call.generation)
+    for (const call of [...over, ...past.cut]) this.see([call], call.generation, { over: true })
+  }
+
+  get earlier(): EarlierFacts {
+    return this.facts.earlier
   }
 
   /** Throws if the agent was stopped. */
@@ -104,10 +126,11 @@ export class Turn {
     const reply = this.replyOf(toolCallId, messages)
     const at = { generation: this.generation, reply }
     const aliases = otherPlaces(at, this.repliesMax, toolCallId, this.generation)
+    const callId = placeId(this.generation, reply, toolCallId)
     const alike = this.isOnRecord(tool, input, toolCallId, reply)
       ? {}
       : await this.alike(tool, input, isApproved(messages, toolCallId))
-    return { callId: placeId(this.generation, reply, toolCallId), placed: { aliases, ...alike } }
+    return { callId, placed: { aliases, ...alike } }
   }
 
   /** Whether it is answered from the ledger, or was sent by a process that died. */
@@ -123,11 +146,16 @@ export class Turn {
     return past.receipt(this.effects(past, tool), input) !== null
   }
 
-  /** The reply is on record: what it asks for may be done. */
-  noteReply(content: readonly Part[], number: number): void {
+  /** The reply is on record: what it asks for may be done, unless it broke off. */
+  noteReply(content: readonly Part[], number: number, broken: boolean): void {
     const calls = toolCallsOf(content)
     this.note(calls)
-    for (const { toolCallId } of calls) this.numbers.set(toolCallId, number)
+    for (const { toolCallId } of calls) {
+      this.numbers.set(toolCallId, number)
+      if (broken) this.cut.add(toolCallId)
+      else this.cut.delete(toolCallId)
+    }
+    if (broken) return
     this.see(
       calls.map((call) => ({ ...call, reply: number })),
       this.generation,
@@ -152,6 +180,7 @@ export class Turn {
     // If it fails the model's caller is told; the tool call then has nothing to follow from.
     await this.replies.get(toolCallId)
     this.check()
+    if (this.cut.has(toolCallId)) throw cutOff()
   }
 
   /**
@@ -176,16 +205,14 @@ export class Turn {
     }
   }
 
-  private see(calls: readonly NamedCall[], generation: number): void {
+  private see(calls: readonly NamedCall[], generation: number, { over = false } = {}): void {
     const seen = calls.flatMap(({ toolName: tool, toolCallId, reply }) => {
       this.repliesMax = Math.max(this.repliesMax, reply)
-      const place = placeId(generation, reply, toolCallId)
-      return (generation === 0 ? [toolCallId, place] : [place]).map((callId) => ({ tool, callId }))
+      return placeIds(generation, reply, toolCallId).map((callId) => ({ tool, callId }))
     })
     // What earlier generations did is what this one must not do again unasked.
-    if (generation === this.generation) {
-      for (const { tool, callId } of seen) this.known.add(`${tool}#${occurrenceOf(callId, 0)}`)
-    }
+    const places = over ? this.over : this.known
+    for (const { tool, callId } of seen) places.add(`${tool}#${occurrenceOf(callId, 0)}`)
     this.host.seen(seen)
   }
 
@@ -203,10 +230,10 @@ export class Turn {
     return this.facts.past?.has(tool.name, input, [own, ...others]) === true
   }
 
-  /** What earlier generations of the turn may have done with this tool. */
+  /** What earlier generations of the turn, and replies that broke off, may have done with it. */
   private effects(past: Past, { name }: Tool) {
-    if (this.generation === 0) return []
-    return past.effects(name, (row) => this.isKnown(name, row.nth))
+    const isOver = (nth: number) => this.generation > 0 || this.over.has(`${name}#${nth}`)
+    return past.effects(name, (row) => this.isKnown(name, row.nth) || !isOver(row.nth))
   }
 
   private replyOf(toolCallId: string, messages: unknown): number {
@@ -220,13 +247,21 @@ export class Turn {
   private async alike(tool: Tool, input: unknown, approved: boolean) {
     const { past } = this.facts
     if (past === null || tool.replayClass === 'pure') return {}
-    const replaced = await past.effectsReplaced(tool.name)
+    const elsewhere = [
+      ...(await past.effectsReplaced(tool.name)),
+      ...this.facts.earlier.effects.filter((row) => row.tool === tool.name),
+    ]
     const own = this.effects(past, tool)
     const answer = past.receipt(own, input)
     past.use(answer)
-    // A person who approves this very call may not know that the message did the same before.
-    const same = replaced.filter((row) => past.isSame(row, input))
-    const others = approved ? [] : [...own, ...replaced.filter((row) => !same.includes(row))]
-    return { answer, alike: [...same, ...others] }
+    // A person who approves this very call may not know that the same was done before.
+    const same = elsewhere.filter((row) => past.isSame(row, input))
+    const others = approved ? [] : [...own, ...elsewhere.filter((row) => !same.includes(row))]
+    const held = await past.heldAgainst(tool.name)
+    return { answer, alike: [...new Set([...same, ...others, ...held])] }
   }
+}
+
+function cutOff(): NotSentError {
+  return new NotSentError('the reply that asks for it broke off: it was not made')
 }

@@ -7,25 +7,16 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { isCounterfoilError, open, workflow } from 'counterfoil'
-import { callInfo, guardAgent } from 'counterfoil/ai-sdk'
+import { guardAgent } from 'counterfoil/ai-sdk'
 import { addFailpoints } from 'counterfoil/testing'
 import { z } from 'zod'
 import { post } from '../../crash/workload.mjs'
+import { chargeClass, failpoint, sdkOf, sender } from './kit.mjs'
 
 const [, , store = '', port = '0', how = 'alone', major = 'ai', dieAt = '-', threads = 't1'] =
   process.argv
-const [dieName, dieCount] = dieAt.split(':')
-let hits = 0
-
-function hit(/** @type {string} */ name) {
-  // SIGKILL to oneself: no handler, no flush, no exit code of our own.
-  if (name === dieName && ++hits === Number(dieCount)) process.kill(process.pid, 'SIGKILL')
-}
-
-/** @type {typeof import('ai')} */
-const sdk = await import(major)
-const { MockLanguageModelV3, MockLanguageModelV4 } = await import(`${major}/test`)
-const Model = MockLanguageModelV4 ?? MockLanguageModelV3
+const hit = failpoint(dieAt)
+const { sdk, Model } = await sdkOf(major)
 
 /** The calls of a reply, by how many came before it; their ids are others whenever it is asked. */
 function callsOf(/** @type {string} */ to, /** @type {number} */ turn) {
@@ -56,18 +47,7 @@ const model = new Model({
   },
 })
 
-/**
- * @param {string} tool
- * @param {unknown} input
- * @param {object} options
- */
-async function send(tool, input, options) {
-  const { idempotencyKey: key = null, attemptId = null } = callInfo(options) ?? {}
-  hit(`before ${tool}`)
-  const result = await post(Number(port), { tool, key, input, attemptId })
-  hit(`after ${tool}`)
-  return result
-}
+const send = sender(port, hit)
 
 const tools = {
   search: sdk.tool({ inputSchema: z.object({ q: z.string() }), execute: async ({ q }) => q }),
@@ -86,11 +66,7 @@ const agent = guardAgent({
   classes: {
     search: { replayClass: 'pure' },
     mail: { replayClass: 'unsafe_on_replay' },
-    charge: {
-      replayClass: 'idempotent_with_key',
-      idempotencyKey: ({ to, n }) => `${to}:${n}`,
-      keyTtlMs: Number.POSITIVE_INFINITY,
-    },
+    charge: chargeClass,
   },
 })
 const stopWhen = sdk.stepCountIs(10)

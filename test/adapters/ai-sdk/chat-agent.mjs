@@ -4,24 +4,15 @@
 // Its model words things differently each time it is asked.
 import { randomUUID } from 'node:crypto'
 import { open } from 'counterfoil'
-import { callInfo, chatRoute, guardAgent } from 'counterfoil/ai-sdk'
+import { chatRoute, guardAgent } from 'counterfoil/ai-sdk'
 import { addFailpoints } from 'counterfoil/testing'
 import { z } from 'zod'
-import { post } from '../../crash/workload.mjs'
+import { chargeClass, failpoint, sdkOf, sender } from './kit.mjs'
 
 const [, , store = '', port = '0', major = 'ai', dieAt = '-', browsers = '2', chats = 'c1'] =
   process.argv
-const [dieName, dieCount] = dieAt.split(':')
-let hits = 0
-
-function hit(/** @type {string} */ name) {
-  if (name === dieName && ++hits === Number(dieCount)) process.kill(process.pid, 'SIGKILL')
-}
-
-/** @type {typeof import('ai')} */
-const sdk = await import(major)
-const { MockLanguageModelV3, MockLanguageModelV4 } = await import(`${major}/test`)
-const Model = MockLanguageModelV4 ?? MockLanguageModelV3
+const hit = failpoint(dieAt)
+const { sdk, Model } = await sdkOf(major)
 
 function repliesTo(/** @type {string} */ to, /** @type {number} */ reply) {
   const call = (/** @type {string} */ toolName, /** @type {object} */ input) => ({
@@ -54,18 +45,7 @@ const model = new Model({
   },
 })
 
-/**
- * @param {string} tool
- * @param {unknown} input
- * @param {object} options
- */
-async function send(tool, input, options) {
-  const { idempotencyKey: key = null, attemptId = null } = callInfo(options) ?? {}
-  hit(`before ${tool}`)
-  const result = await post(Number(port), { tool, key, input, attemptId })
-  hit(`after ${tool}`)
-  return result
-}
+const send = sender(port, hit)
 
 const agent = guardAgent({
   model,
@@ -82,11 +62,7 @@ const agent = guardAgent({
   },
   classes: {
     mail: { replayClass: 'unsafe_on_replay' },
-    charge: {
-      replayClass: 'idempotent_with_key',
-      idempotencyKey: ({ to, n }) => `${to}:${n}`,
-      keyTtlMs: Number.POSITIVE_INFINITY,
-    },
+    charge: chargeClass,
   },
 })
 

@@ -1,29 +1,22 @@
 // Chats that are regenerated, edited, retried and approved: whatever their browser sends, an order
 // goes out once, and what nobody can know is put before a person.
 import { describe, expect, test } from 'vitest'
-import type { DecideRequest } from '../../../src/index.ts'
-import { again, chatOf, lastText, order, partsOf, respond, shop, text, wordsOf } from './chat.ts'
-import { majors, onlyItem, opens } from './sdk.ts'
+import {
+  again,
+  lastText,
+  once,
+  openShop,
+  order,
+  partsOf,
+  respond,
+  type shop,
+  text,
+  wordsOf,
+} from './chat.ts'
+import { majors } from './sdk.ts'
 
 describe.each(majors)('$name', (major) => {
-  const opensShop = async (...[options]: [Parameters<typeof shop>[1]]) => {
-    const cf = await opens()
-    const made = shop(major, options)
-    const handler = made.route(cf)
-    const decide = async (said: Partial<DecideRequest> & Pick<DecideRequest, 'outcome'>) => {
-      const { itemId, version } = await onlyItem(cf)
-      await cf.inbox.decide(itemId, {
-        by: 'ana',
-        reason: 'looked',
-        version,
-        madeSure: true,
-        ...said,
-      })
-    }
-    return { cf, ...made, handler, chat: chatOf(major, handler), decide }
-  }
-  const once = (reply: number, asked: number) =>
-    reply === 0 ? [order(`id-${asked}`, 'tea', `note ${asked}`)] : [text(`Done, ${asked}.`)]
+  const opensShop = (options: Parameters<typeof shop>[1]) => openShop(major, options)
 
   test('K2 regenerate of an unfinished turn, with an order out, sends no other', async () => {
     let broken = true

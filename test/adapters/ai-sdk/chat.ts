@@ -4,8 +4,8 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { chatRoute, guardAgent } from '../../../src/adapters/ai-sdk/index.ts'
 import type { Part } from '../../../src/adapters/ai-sdk/reply.ts'
-import type { Counterfoil } from '../../../src/index.ts'
-import { call, type Major, partsFor, streamOf, text } from './sdk.ts'
+import type { Counterfoil, DecideRequest, OpenOptions } from '../../../src/index.ts'
+import { call, type Major, onlyItem, opens, partsFor, streamOf, text } from './sdk.ts'
 
 export interface UiPart {
   type: string
@@ -109,13 +109,22 @@ interface Shop {
   /** What becomes of an order once it is out. */
   fate?: (sent: number) => unknown
   needsApproval?: boolean
+  waitMs?: number
 }
 
 /** A shop whose assistant orders things, for any number of processes. */
-export function shop(major: Major, { answer, fate, needsApproval = false }: Shop) {
+export function shop(major: Major, { answer, ...how }: Shop) {
+  const { model, asked } = wording(major, answer)
+  return { asked, ...shopOf(major, model, how) }
+}
+
+export function shopOf(
+  major: Major,
+  model: InstanceType<Major['Model']>,
+  { fate, needsApproval = false, waitMs }: Omit<Shop, 'answer'>,
+) {
   const { sdk } = major
   const sent: string[] = []
-  const { model, asked } = wording(major, answer)
   const agent = guardAgent({
     model,
     tools: {
@@ -133,8 +142,7 @@ export function shop(major: Major, { answer, fate, needsApproval = false }: Shop
   })
   const route = (cf: Counterfoil): Handler =>
     chatRoute({
-      cf,
-      agent,
+      ...{ cf, agent, ...(waitMs === undefined ? {} : { waitMs }) },
       link: (itemId) => `/inbox/${itemId}`,
       reply: async ({ model, tools, messages, signal }) =>
         sdk.streamText({
@@ -143,7 +151,29 @@ export function shop(major: Major, { answer, fate, needsApproval = false }: Shop
           stopWhen: sdk.stepCountIs(5),
         }),
     })
-  return { sent, asked, route }
+  return { sent, route }
+}
+
+/** One shop with one chat, and somebody who decides what waits. */
+export async function openShop(
+  major: Major,
+  options: Shop,
+  cfs: Partial<OpenOptions> | Counterfoil = {},
+) {
+  const cf = 'inbox' in cfs ? cfs : await opens(cfs)
+  const made = shop(major, options)
+  const handler = made.route(cf)
+  const decide = async (said: Partial<DecideRequest> & Pick<DecideRequest, 'outcome'>) => {
+    const { itemId, version } = await onlyItem(cf)
+    const by = { by: 'ana', reason: 'looked', madeSure: true }
+    await cf.inbox.decide(itemId, { ...by, version, ...said })
+  }
+  return { cf, ...made, handler, chat: chatOf(major, handler), decide }
+}
+
+/** Orders tea in its first reply, in other words each time. */
+export function once(reply: number, asked: number): Part[] {
+  return reply === 0 ? [order(`id-${asked}`, 'tea', `note ${asked}`)] : [text(`Done, ${asked}.`)]
 }
 
 export function partsOf(chat: Chat, type: string): UiPart[] {

@@ -6,18 +6,7 @@ import { Hono } from 'hono'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { chatRoute, guardAgent } from '../../../src/adapters/ai-sdk/index.ts'
 import type { Counterfoil } from '../../../src/index.ts'
-import {
-  again,
-  chatOf,
-  lastText,
-  order,
-  partsOf,
-  post,
-  respond,
-  shop,
-  text,
-  wordsOf,
-} from './chat.ts'
+import { again, chatOf, lastText, once, partsOf, post, respond, shop, wordsOf } from './chat.ts'
 import { file, majors, opens, scripted } from './sdk.ts'
 
 const user = (id: string, said: string) => ({
@@ -35,9 +24,6 @@ async function expectGivenBack(cf: Counterfoil, runId = 'chat-1'): Promise<void>
   const { state } = await cf.run(runId).status()
   expect(['waiting_tool', 'waiting_human']).toContain(state)
 }
-
-const once = (reply: number, asked: number) =>
-  reply === 0 ? [order(`id-${asked}`, 'tea', `note ${asked}`)] : [text(`Done, ${asked}.`)]
 
 describe.each(majors)('$name', (major) => {
   const body = { id: 'chat-1', trigger: 'submit-message', messages: [user('u1', 'Order tea.')] }

@@ -1,8 +1,10 @@
 // The messages of a request of `useChat`, as its transport sends them: what may be wrong with them,
 // and how much of the last answer the agent goes on from.
-import { CounterfoilError } from '../../model/errors.ts'
-import type { UiMessage } from './past.ts'
-import type { NamedCall } from './places.ts'
+import { decodeUtf8, readBytes } from '../../../model/body.ts'
+import { canonical } from '../../../model/canonical.ts'
+import { CounterfoilError } from '../../../model/errors.ts'
+import type { UiMessage } from '../past.ts'
+import type { NamedCall } from '../places.ts'
 
 /** The body that `useChat` sends. */
 export interface ChatBody {
@@ -23,10 +25,40 @@ export interface UiPart {
   readonly input?: unknown
   readonly output?: unknown
   readonly errorText?: string
+  readonly text?: string
+  readonly data?: unknown
 }
 
 const triggers = ['submit-message', 'regenerate-message']
 const roles = ['system', 'user', 'assistant']
+
+/** A chat with pictures in it; hosts of functions take 4 to 6 MB. */
+export const bodyBytesMax = 16 * 1024 * 1024
+/** Deeper than anything that tools answer with, shallow for any stack. */
+const depthMax = 200
+
+/** The JSON of a request; what no part of the route could work with is refused here. */
+export async function readJson(request: Request, bytesMax: number): Promise<unknown> {
+  const bytes = await readBytes(request, bytesMax)
+  let value: unknown
+  try {
+    value = JSON.parse(decodeUtf8(bytes))
+  } catch {
+    throw invalid('the body is not JSON')
+  }
+  checkDepth(value)
+  return value
+}
+
+function checkDepth(value: unknown): void {
+  let level = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > depthMax) throw invalid(`it is nested deeper than ${depthMax}`)
+    level = level.flatMap((each) =>
+      typeof each === 'object' && each !== null ? Object.values(each) : [],
+    )
+  }
+}
 
 /** Throws what is wrong with it, for whoever wrote the client. */
 export function chatBodyOf(value: unknown): ChatBody {
@@ -60,6 +92,13 @@ function checkMessage(message: unknown, where: string): void {
   if (!Array.isArray(parts) || !parts.every(typed)) {
     throw invalid(`${where}.parts must be a list of parts, each with a \`type\``)
   }
+  // What a model or a tool has cut in the middle of a character is the server's own, and is kept.
+  if (role === 'assistant') return
+  try {
+    canonical(parts)
+  } catch (error) {
+    throw invalid(`${where}.parts: ${(error as Error).message}`)
+  }
 }
 
 function invalid(message: string): CounterfoilError {
@@ -80,10 +119,17 @@ export interface GoesOn {
  * The last answer, as far as every reply in it has all its calls answered. What follows is read
  * back from the ledger, or made: a call that broke off has no answer that the model could be told.
  */
-export function goesOnFrom(messages: readonly UiMessage[]): GoesOn {
+export function goesOnFrom(
+  messages: readonly UiMessage[],
+  isCut: (toolCallId: string) => boolean,
+): GoesOn {
   const last = messages.at(-1)
   if (last?.role !== 'assistant') return { messages, approved: [], waits: false, shown: false }
-  const replies = repliesOf(last.parts as readonly UiPart[])
+  // Of a reply that broke off the client has what it saw; the reply in its place comes behind it.
+  const replies = repliesOf(last.parts as readonly UiPart[]).filter((reply) => {
+    const calls = reply.filter(isCall)
+    return calls.length === 0 || !calls.every(({ toolCallId = '' }) => isCut(toolCallId))
+  })
   const whole = replies.findIndex((reply) => !isWhole(reply))
   const kept = whole < 0 ? replies : replies.slice(0, whole)
   const rest = replies.slice(kept.length)
@@ -105,7 +151,7 @@ function approvedIn(parts: readonly UiPart[], reply: number): NamedCall[] {
   })
 }
 
-function repliesOf(parts: readonly UiPart[]): UiPart[][] {
+export function repliesOf(parts: readonly UiPart[]): UiPart[][] {
   const replies: UiPart[][] = []
   for (const part of parts) {
     if (part.type === 'step-start') replies.push([])

@@ -1,6 +1,6 @@
 // A UI message stream as server-sent events. It is read to its end whoever listens: what the agent
 // has begun is finished and on record before the hold is given back.
-import { Tube } from './tube.ts'
+import { Tube } from '../tube.ts'
 
 /** A part of a UI message stream; only what is looked at here. */
 export interface Chunk {
@@ -19,6 +19,8 @@ export const sseHeaders = {
 export interface ChatStream {
   /** Whether a part is left out. */
   readonly hides: (chunk: Chunk) => boolean
+  /** What the client is told first. */
+  readonly first: readonly Chunk[]
   /** What a person has to decide, if the agent was stopped by it. */
   readonly doubt: () => Chunk | null
   /** When all is over. */
@@ -45,20 +47,30 @@ export function streamChat(chunks: ReadableStream<Chunk>, options: ChatStream) {
 }
 
 async function pump(chunks: ReadableStream<Chunk>, tube: Tube<Uint8Array>, options: ChatStream) {
-  const { hides, doubt, end, onError } = options
+  const { first, hides, doubt, end, onError } = options
   const encoder = new TextEncoder()
   const send = (data: string) => tube.push(encoder.encode(`data: ${data}\n\n`))
   let last: Chunk | null = null
+  // Behind the first part, which opens the message.
+  let due = first
+  const tell = () => {
+    for (const chunk of due) send(JSON.stringify(chunk))
+    due = []
+  }
   try {
     for await (const chunk of chunks) {
       // What the SDK says last comes behind the doubt.
       if (chunk.type === 'finish') last = chunk
-      else if (!hides(chunk)) send(JSON.stringify(chunk))
+      else if (!hides(chunk)) {
+        send(JSON.stringify(chunk))
+        tell()
+      }
     }
   } catch (error) {
     onError(error)
     if (!doubt()) send(JSON.stringify({ type: 'error', errorText: 'An error occurred.' }))
   }
+  tell()
   // Whoever reads the end may come back at once: by then the hold is given back.
   await end().catch(onError)
   const asked = doubt()

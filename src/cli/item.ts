@@ -3,14 +3,8 @@ import type { ItemView } from '../client/inbox.ts'
 import type { ItemLook } from '../client/item.ts'
 import { systemClock } from '../clock.ts'
 import { deadlinesOf, slaOf } from '../model/deadline.ts'
-import {
-  type CallStatus,
-  isAsked,
-  keyOf,
-  type Look,
-  type Subject,
-  type UnmatchedCall,
-} from '../model/records.ts'
+import { probeWords, sentBefore, sentWords, twice, usualCause } from '../model/decisions/words.ts'
+import { isAsked, keyOf, type Look, type Subject, type UnmatchedCall } from '../model/records.ts'
 import type { WorkerRow } from '../store/store.ts'
 import type { Cli } from './cli.ts'
 import { field, jsonField } from './fields.ts'
@@ -172,19 +166,11 @@ function unmatchedLines(cli: Cli, item: ItemView): string[] {
   const { unmatched, subject } = item.body
   if (unmatched.length === 0) return []
   const drift = item.reason === 'drift'
-  const cause = drift ? ' The usual cause is a time or a random value in the input.' : ''
-  const unsent =
-    'was not sent. If a record below is the same call and you send this one, it happens twice.'
-  const first = subject === null ? [] : field(cli, 'this call', `${unsent}${cause}`)
+  const cause = drift ? ` ${usualCause}` : ''
+  const unsent = `was not sent. ${sentBefore(unmatched)} ${twice}${cause}`
+  const first = subject === null ? [] : field(cli, 'this call', unsent)
   const why = drift ? 'nothing has claimed it' : 'it may have had the same effect'
   return [...first, ...unmatched.flatMap((call) => recordLines(cli, call, why))]
-}
-
-const sentWords: Readonly<Record<CallStatus, string>> = {
-  committed: 'was sent and answered',
-  pending: 'was sent, and nobody knows how it ended',
-  in_doubt: 'was sent, and nobody knows how it ended',
-  failed: 'failed for certain',
 }
 
 function recordLines(cli: Cli, call: UnmatchedCall, why: string): string[] {
@@ -195,12 +181,6 @@ function recordLines(cli: Cli, call: UnmatchedCall, why: string): string[] {
     ...jsonField(cli, '  input', call.input),
     ...(call.result === null ? [] : jsonField(cli, '  result', call.result)),
   ]
-}
-
-function probeWords(probe: string | null): string {
-  if (probe === null) return 'none: the tool has no way to ask, or was not asked'
-  const more = probe === 'no' ? ', which proves nothing while bytes may be under way' : ''
-  return `said ${probe}${more}`
 }
 
 function quietLines(cli: Cli, item: ItemView): string[] {

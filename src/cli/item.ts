@@ -129,9 +129,9 @@ function answerLines(cli: Cli, { outcomes, body: { answer } }: ItemView): string
   if (answer === undefined || !outcomes.includes('happened')) return []
   const { schema, example, optional } = answer
   return [
-    ...(example === null ? [] : jsonField(cli, 'result like', example)),
-    ...(schema === null ? [] : jsonField(cli, 'result fits', schema)),
-    ...(optional ? field(cli, 'result', 'may be left out: the call then answers nothing') : []),
+    ...(example === null ? [] : jsonField(cli, 'example', example)),
+    ...(schema === null ? [] : jsonField(cli, 'must fit', schema)),
+    ...(optional ? field(cli, 'result', 'may be left out: the run then goes on without one') : []),
   ]
 }
 
@@ -189,7 +189,7 @@ function quietLines(cli: Cli, item: ItemView): string[] {
   if (from === null) return []
   if (from === Number.POSITIVE_INFINITY) {
     const text =
-      'cannot be said yet: an attempt may still be running. It can once its worker is found dead ' +
+      'is not allowed yet: an attempt may still be running. It is once its worker is found dead ' +
       'or reports its end, and the quiet time has passed.'
     return field(cli, 'not sent?', `"It did not happen" ${text}`)
   }

@@ -63,7 +63,7 @@ describe.each([
     expect(await waits({ queues: { doubts: { slaMs: 5_000 } } })).toBe(5_000)
   })
 
-  test('E10, E7 nobody decides: noted, told, given to another queue, and still decidable', async () => {
+  test('E10, E7 nobody decides: noted, told, given to another queue', async () => {
     const escalate = { afterMs: 8_000, queue: 'leads', slaMs: 4_000 }
     const lab = await make({ queues: { doubts: { slaMs: 5_000, escalate } } })
     const item = await lab.item()

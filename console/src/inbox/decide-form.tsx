@@ -1,10 +1,11 @@
 // What one decision needs besides itself: a result, a record, a reason, a statement.
 import { useState } from 'preact/hooks'
+import { faults, type Schema } from '../../../src/model/schema-faults.ts'
 import { api, type Problem } from '../api.ts'
 import { now, randomId } from '../clock.ts'
 import { asProblem } from '../resource.ts'
 import { say } from '../say.tsx'
-import { faults, isForm, type Schema } from '../schema.ts'
+import { isForm } from '../schema.ts'
 import { JsonField } from '../ui/json-field.tsx'
 import { Failure } from '../ui/parts.tsx'
 import { SchemaForm } from '../ui/schema-form.tsx'

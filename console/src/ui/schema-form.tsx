@@ -1,6 +1,7 @@
 // A form made of a JSON schema: a field for each simple property, JSON for the others.
 import { useId, useState } from 'preact/hooks'
-import { faults, isForm, kindOf, type Schema } from '../schema.ts'
+import { faults, type Schema } from '../../../src/model/schema-faults.ts'
+import { isForm, kindOf } from '../schema.ts'
 import { spaced } from '../words.ts'
 import { JsonField } from './json-field.tsx'
 

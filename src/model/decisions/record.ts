@@ -13,7 +13,7 @@ export function recordOf(item: Item, said: Said): Pick<Decision, 'record' | 'res
   const resultJson = said.result === undefined ? null : canonical(said.result)
   if (said.outcome !== 'use_record' && said.outcome !== 'retire_record') {
     if (said.record === undefined) return { record: null, resultJson }
-    throw invalid(`\`record\` has no meaning for ${said.outcome}`)
+    throw invalid(`"${said.outcome}" takes no \`record\`: leave it out`)
   }
   const found = recordMeant(item, said)
   if (said.outcome === 'use_record') checkUse(item, said, found)

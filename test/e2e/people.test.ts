@@ -63,7 +63,7 @@ describe.runIf(canBrowse)('the console', () => {
     }
   })
 
-  test('E2 "it happened" without a result, of a tool that has none; then the next item', async () => {
+  test('E2 "it happened" without a result, of a tool without one; then the next', async () => {
     const page = await stage.signedIn('bo', 'operator')
     await at(page, 'rota-ann')
     await page.getByRole('radio', { name: /It happened/ }).check()

@@ -24,8 +24,8 @@ import { addWorker } from './commands/worker.ts'
 import { report } from './report.ts'
 
 const about =
-  'What was done is read back, what was not is done, and what nobody can know is put before a ' +
-  'person.'
+  'Kill an AI agent at any moment: what it did is not done twice, what it did not do is done, and ' +
+  'a person is asked about what nobody can know.'
 
 const ending = `
 Begin with:

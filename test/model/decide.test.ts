@@ -302,7 +302,8 @@ describe('I11 versions: two people at once', () => {
         records: [settled(record(), { status })],
       })
       expect(error.code).toBe('ITEM_CLOSED')
-      expect(error.message).toBe(`the call of item i1 is ${status} by now`)
+      const told = `the call of item i1 is ${status} by now; nothing is left to decide`
+      expect(error.message).toBe(told)
     }
     const other = { records: [record(1, { status: 'in_doubt' }), settled(record(2))] }
     expect(decided(ask('happened', { result: 1 }), other).changes).not.toBeNull()
@@ -401,7 +402,7 @@ describe('C2 drift: which record is meant', () => {
       for (const record of [of('z'), { ...of('a'), occurrence: 1 }, { ...of('a'), tool: 'x' }]) {
         const error = refusal(ask(outcome, { record }), { items: [drift] })
         expect(error.code).toBe('DECISION_INVALID')
-        expect(error.message).toBe(`${outcome} needs \`record\`: one of send/a/0, send/b/0`)
+        expect(error.message).toBe(`"${outcome}" needs \`record\`: one of send/a/0, send/b/0`)
       }
       expect(refusal(ask(outcome), { items: [drift] }).message).toContain('one of send/a/0, send/b')
     }

@@ -86,10 +86,15 @@ function settledFault(
   const landed = ofCall(now.evidence, key).some(
     (row) => row.outcome === 'landed' && row.verifies !== false,
   )
-  if (landed) return closed(`late evidence says that the call of item ${item.itemId} landed`)
+  if (landed)
+    return closed(
+      `the call of item ${item.itemId} happened: late evidence says so; nothing is left to decide`,
+    )
   const record = now.records.find((row) => keyOf(row) === key)
   if (record?.status !== 'committed' && record?.status !== 'failed') return null
-  return closed(`the call of item ${item.itemId} is ${record.status} by now`)
+  return closed(
+    `the call of item ${item.itemId} is ${record.status} by now; nothing is left to decide`,
+  )
 }
 
 type Sent = Pick<DecideView, 'attempts' | 'deaths'>

@@ -31,7 +31,7 @@ function recordMeant({ body: { unmatched } }: Item, { outcome, record: wanted }:
   const found = wanted ? unmatched.find((record) => keyOf(record) === keyOf(wanted)) : only
   if (found) return found
   const names = unmatched.map((record) => keyOf(record)).join(', ') || 'none'
-  throw invalid(`${outcome} needs \`record\`: one of ${names}`)
+  throw invalid(`"${outcome}" needs \`record\`: one of ${names}`)
 }
 
 function checkUse({ body: { subject } }: Item, { result }: Said, found: UnmatchedCall): void {

@@ -17,7 +17,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Command } from 'commander'
 import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import * as aiSdk from '../src/adapters/ai-sdk/index.ts'
+import * as langgraph from '../src/adapters/langgraph/index.ts'
 import { createProgram } from '../src/cli/program.ts'
+import * as counterfoil from '../src/index.ts'
+import * as testing from '../src/testing/index.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -225,3 +230,53 @@ test('O3 every command that the documents name is there, with its options', () =
   expect(misspelt("counterfoil decide i happened --reason '--why'", program)).toBe(null)
   expect(misspelt('counterfoil inbox --run r', program)).toBe(null)
 })
+
+test('E2 every decision that the documents show names the version that was looked at', () => {
+  const decides = /^counterfoil (?:decide|approve|reject|respond) \S+ *\S/
+  const blind = pages.flatMap((page) =>
+    commandsIn(page)
+      .filter((line) => decides.test(line) && !/ --(?:version|yes)\b/.test(line))
+      .map((line) => `${page.path}: ${line}`),
+  )
+  expect(blind).toEqual([])
+})
+
+test('O3 docs/library.md has every exported name, and every option of tool and open', async () => {
+  const text = pages.find(({ path }) => path === 'docs/library.md')?.text ?? ''
+  const parts = text.split(/^## /m)
+  const partOf = (name: string) => parts.find((part) => part.startsWith(`\`${name}\``)) ?? ''
+  const inCode = (part: string) =>
+    [...part.matchAll(/`[^`\n]+`/g)].flatMap(([code]) => code.match(/\w+/g) ?? [])
+  const packages = {
+    counterfoil,
+    'counterfoil/langgraph': langgraph,
+    'counterfoil/ai-sdk': aiSdk,
+    'counterfoil/testing': testing,
+  }
+  const missing = Object.entries(packages).flatMap(([name, all]) => {
+    const said = new Set(inCode(partOf(name)))
+    return Object.keys(all).filter((one) => !said.has(one))
+  })
+  expect(missing).toEqual([])
+  const said = new Set(inCode(partOf('counterfoil')))
+  const options = [...toolOptions(), ...(await openOptions())]
+  expect(options.filter((one) => !said.has(one))).toEqual([])
+})
+
+/** The rules of a tool are its options with every default filled in. */
+function toolOptions(): string[] {
+  const made = counterfoil.tool({
+    ...{ name: 't', replayClass: 'pure', input: z.object({}), run: () => null },
+  })
+  return Object.keys(made.rules).filter((one) => one !== 'keyMarginMs')
+}
+
+/** As its refusal of another one lists them. */
+async function openOptions(): Promise<string[]> {
+  const told = await counterfoil
+    .open({ nothing: 1 } as never)
+    .catch((error: Error) => error.message)
+  const [, list = ''] = /the options are (.+)/.exec(String(told)) ?? []
+  expect(list).toContain('store')
+  return list.split(', ')
+}

@@ -37,22 +37,24 @@ test('L1 examples/first.mjs runs as it stands, and is what the README shows', as
   // As an installed package would be found.
   const text = source.replace("'counterfoil'", JSON.stringify(join(root, 'dist/index.js')))
   const run = promisify(execFile)
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', text], { cwd: dir })
+  const first = () => run(process.execPath, ['--input-type=module', '-e', text], { cwd: dir })
+  const { stdout } = await first()
   expect(stdout).toContain("state: 'waiting_human'")
   expect(stdout).toContain("kind: 'question'")
   await expectReadmeDecides(dir)
+  expect((await first()).stdout).toContain("state: 'completed'")
 })
 
 /** What the README tells the person who is asked to type, word for word, where nobody can ask. */
 async function expectReadmeDecides(dir: string): Promise<void> {
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const [, block = ''] = /in another terminal.*?```sh\n(.*?)```/s.exec(readme) ?? []
+  const [, block = ''] = /as the person who is\nasked:.*?```sh\n(.*?)```/s.exec(readme) ?? []
   const lines = block.trim().split('\n')
   expect(lines).toHaveLength(3)
   const said: string[] = []
   for (const line of lines) {
     const [item] = /item_\w{20}/.exec(said[0] ?? '') ?? ['']
-    const words = line.replace('<item>', item).replace(/^counterfoil/, `node ${bin}`)
+    const words = line.replace('<item>', item).replace(/^npx counterfoil/, `node ${bin}`)
     const { stdout } = await promisify(execFile)('sh', ['-c', words], { cwd: dir })
     said.push(stdout)
   }

@@ -66,6 +66,10 @@ export type ItemPageData = ItemView & {
   readonly run: Run & { readonly started_by: string | null }
   readonly events: readonly Event[]
   readonly quiet_until: string | null
+  /** What its run does now that it is decided. */
+  readonly what_next: string | null
+  /** What the same person can decide next. */
+  readonly next: Item | null
   /** What "it happened" must fit, if the server knows. */
   readonly result_schema: unknown
 }

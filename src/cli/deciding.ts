@@ -2,11 +2,12 @@
 // whoever can be asked, and what follows is told.
 import type { ItemView } from '../client/inbox.ts'
 import { type ItemLook, lookAt } from '../client/item.ts'
-import { decisionJson, runJson } from '../client/wire/rows.ts'
+import { decisionJson, itemJson, runJson } from '../client/wire/rows.ts'
 import type { DecideRequest } from '../model/decide.ts'
 import type { Outcome } from '../model/records.ts'
 import { type Cli, reasonOf, userName, withStore } from './cli.ts'
 import { findRecord, itemLines, recordName } from './item.ts'
+import { nextAfter } from './next.ts'
 import { confirmed } from './prompt.ts'
 import { clean, wrap } from './text.ts'
 import { parseJson, usageError, wholeNumber } from './usage.ts'
@@ -49,6 +50,7 @@ export async function decideItem(cli: Cli, said: Said, options: DecideOptions): 
       : { result: parseJson(json.option, json.text, ...(words ? [words] : [])) }
   const by = userName(options.by)
   const { evidence } = options
+  const claims = options.claim === undefined ? {} : { claims: options.claim }
   const given = options.version === undefined ? null : wholeNumber('--version', options.version)
   await withStore(cli, async (cf) => {
     const look = await lookAt(cf, itemId)
@@ -59,17 +61,21 @@ export async function decideItem(cli: Cli, said: Said, options: DecideOptions): 
       ...{ outcome, by, reason, version, ...result },
       ...(options.record === undefined ? {} : { record: recordOf(item, options.record) }),
       ...(evidence === undefined ? {} : { evidence }),
-      ...(options.claim === undefined ? {} : { claims: options.claim }),
+      ...claims,
       ...(options.madeSure === true ? { madeSure: true } : {}),
     })
     const run = await cf.store.getRun(item)
-    cli.out.data({ decision: decisionJson(decision), run: run && runJson(run) })
+    const next = await nextAfter(cli, cf, item, { by, ...claims })
+    cli.out.data({
+      decision: decisionJson(decision),
+      run: run && runJson(run),
+      next: next.item && itemJson(next.item),
+    })
     const state = `Run ${item.runId} is ${run?.state ?? 'gone'}.`
     const who = clean(decision.by)
     if (decision.outcome === 'vote') {
-      return cli.out.text(`Voted: ${outcome}, by ${who}. Others have to, too. ${state}`)
-    }
-    cli.out.text(`Decided: ${outcome}, by ${who}. ${state}`)
+      cli.out.text(`Voted: ${outcome}, by ${who}. Others have to vote too. ${state}`)
+    } else cli.out.text(`Decided: ${outcome}, by ${who}. ${state}`)
     if (run?.state === 'paused') {
       cli.out.text(
         'It counts when the run is resumed:',
@@ -79,6 +85,7 @@ export async function decideItem(cli: Cli, said: Said, options: DecideOptions): 
     if (run?.state === 'pending') {
       cli.out.text(...wrap(await whoGoesOn(cf, run), cli.out.width))
     }
+    cli.out.text('', ...next.lines)
   })
 }
 
@@ -96,9 +103,9 @@ function unseen(cli: Cli, look: ItemLook, said: Said, options: DecideOptions): E
   const command = cli.again(0, ...said.words, ...optionWords(options), '--version', `${version}`)
   const line = command.map((part) => part.replace(/ \\$/, '').trim()).join(' ')
   return usageError(
-    `nothing was decided: a decision is about what was looked at, and item ${itemId} is at ` +
-      `version ${version} now (\`counterfoil inbox show ${itemId}\`). If that is what you mean: ` +
-      line,
+    `nothing was decided: a decision names the version that you looked at, and item ${itemId} ` +
+      `is at version ${version} now (\`counterfoil inbox show ${itemId}\`). ` +
+      `To decide exactly that: ${line}`,
   )
 }
 

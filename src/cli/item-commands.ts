@@ -18,7 +18,7 @@ function commandLines(cli: Cli, item: ItemView, choice: Choice): string[] {
   const { outcome, label, consequence, locked } = choice
   const words = wordsFor(item, outcome)
   if (words === null) return []
-  const more = locked ? ` Refused for now, unless you state --made-sure: ${locked.why}.` : ''
+  const more = locked ? ` Not allowed yet, unless you state --made-sure: ${locked.why}.` : ''
   const means = wrap(clean(`${label}. ${consequence}${more}`), width - 4)
   return [...means.map((line) => `  ${colors.dim(`# ${line}`)}`), ...cli.again(2, ...words)]
 }

@@ -3,14 +3,8 @@ import type { ItemView } from '../client/inbox.ts'
 import type { ItemLook } from '../client/item.ts'
 import { systemClock } from '../clock.ts'
 import { deadlinesOf, slaOf } from '../model/deadline.ts'
-import {
-  type CallStatus,
-  isAsked,
-  keyOf,
-  type Look,
-  type Subject,
-  type UnmatchedCall,
-} from '../model/records.ts'
+import { probeWords, sentBefore, sentWords, twice, usualCause } from '../model/decisions/words.ts'
+import { isAsked, keyOf, type Look, type Subject, type UnmatchedCall } from '../model/records.ts'
 import type { WorkerRow } from '../store/store.ts'
 import type { Cli } from './cli.ts'
 import { field, jsonField } from './fields.ts'
@@ -135,9 +129,9 @@ function answerLines(cli: Cli, { outcomes, body: { answer } }: ItemView): string
   if (answer === undefined || !outcomes.includes('happened')) return []
   const { schema, example, optional } = answer
   return [
-    ...(example === null ? [] : jsonField(cli, 'result like', example)),
-    ...(schema === null ? [] : jsonField(cli, 'result fits', schema)),
-    ...(optional ? field(cli, 'result', 'may be left out: the call then answers nothing') : []),
+    ...(example === null ? [] : jsonField(cli, 'example', example)),
+    ...(schema === null ? [] : jsonField(cli, 'must fit', schema)),
+    ...(optional ? field(cli, 'result', 'may be left out: the run then goes on without one') : []),
   ]
 }
 
@@ -172,19 +166,11 @@ function unmatchedLines(cli: Cli, item: ItemView): string[] {
   const { unmatched, subject } = item.body
   if (unmatched.length === 0) return []
   const drift = item.reason === 'drift'
-  const cause = drift ? ' The usual cause is a time or a random value in the input.' : ''
-  const unsent =
-    'was not sent. If a record below is the same call and you send this one, it happens twice.'
-  const first = subject === null ? [] : field(cli, 'this call', `${unsent}${cause}`)
+  const cause = drift ? ` ${usualCause}` : ''
+  const unsent = `was not sent. ${sentBefore(unmatched)} ${twice}${cause}`
+  const first = subject === null ? [] : field(cli, 'this call', unsent)
   const why = drift ? 'nothing has claimed it' : 'it may have had the same effect'
   return [...first, ...unmatched.flatMap((call) => recordLines(cli, call, why))]
-}
-
-const sentWords: Readonly<Record<CallStatus, string>> = {
-  committed: 'was sent and answered',
-  pending: 'was sent, and nobody knows how it ended',
-  in_doubt: 'was sent, and nobody knows how it ended',
-  failed: 'failed for certain',
 }
 
 function recordLines(cli: Cli, call: UnmatchedCall, why: string): string[] {
@@ -197,19 +183,13 @@ function recordLines(cli: Cli, call: UnmatchedCall, why: string): string[] {
   ]
 }
 
-function probeWords(probe: string | null): string {
-  if (probe === null) return 'none: the tool has no way to ask, or was not asked'
-  const more = probe === 'no' ? ', which proves nothing while bytes may be under way' : ''
-  return `said ${probe}${more}`
-}
-
 function quietLines(cli: Cli, item: ItemView): string[] {
   const now = systemClock.now()
   const { quietUntil: from } = item
   if (from === null) return []
   if (from === Number.POSITIVE_INFINITY) {
     const text =
-      'cannot be said yet: an attempt may still be running. It can once its worker is found dead ' +
+      'is not allowed yet: an attempt may still be running. It is once its worker is found dead ' +
       'or reports its end, and the quiet time has passed.'
     return field(cli, 'not sent?', `"It did not happen" ${text}`)
   }

@@ -24,8 +24,8 @@ import { addWorker } from './commands/worker.ts'
 import { report } from './report.ts'
 
 const about =
-  'What was done is read back, what was not is done, and what nobody can know is put before a ' +
-  'person.'
+  'Kill an AI agent at any moment: what it did is not done twice, what it did not do is done, and ' +
+  'a person is asked about what nobody can know.'
 
 const ending = `
 Begin with:
@@ -78,11 +78,12 @@ export async function runCli(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', endWithReader)
   // Asked of the words themselves: the parser may not come as far as the option.
   const how = { json: argv.includes('--json'), debug: argv.includes('--debug') }
+  const program = createProgram(how)
   try {
-    await createProgram(how).parseAsync([...argv])
+    await program.parseAsync([...argv])
   } catch (error) {
     // Not left to the event loop: a module that `dev` has loaded may keep it busy for ever.
-    process.exit(report(error, how))
+    process.exit(report(error, { ...how, usage: usageOf(program, argv.slice(2)) }))
   }
 }
 
@@ -92,6 +93,20 @@ function termOf(command: Command): string {
     argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
   )
   return [command.name(), ...parts].join(' ')
+}
+
+/** How the command that was meant is written. */
+function usageOf(program: Command, words: readonly string[]): string {
+  let command = program
+  const names = [program.name()]
+  for (const word of words) {
+    const inner = command.commands.find((one) => one.name() === word)
+    if (inner === undefined) continue
+    command = inner
+    names.push(word)
+  }
+  const term = [...names.slice(0, -1), termOf(command)].join(' ')
+  return `the command is \`${term}\`, and \`${names.join(' ')} --help\` explains it`
 }
 
 /** `counterfoil runs | head` is no failure. */

@@ -10,7 +10,7 @@ export async function confirmed(
 ): Promise<boolean> {
   if (given.yes === true) return true
   if (!cli.interactive) {
-    throw usageError(`nobody can be asked "${message}" here: give --yes, and it is done unasked`)
+    throw usageError(`there is no terminal to ask "${message}": give --yes to do it without asking`)
   }
   const { confirm, isCancel } = await prompts(cli)
   const sure = await confirm({ message, initialValue: false })

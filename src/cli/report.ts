@@ -14,6 +14,7 @@ const usageCodes = ['CLI_USAGE', 'JSON_INVALID', 'RETRY_INVALID', 'STORE_URL_INV
 const hints: Readonly<Record<string, string>> = {
   CHECKPOINT_DAMAGED: '`counterfoil checkpoint inspect` shows which visits are good.',
   DECISION_FORBIDDEN: 'On the command line --by says who decides.',
+  DECISION_INVALID: '`counterfoil inbox show` prints the commands to decide with.',
   DECISION_TOO_EARLY: 'On the command line that is --made-sure.',
   ITEM_CHANGED: '`counterfoil inbox show` shows it as it is now.',
   ITEM_NOT_FOUND: '`counterfoil inbox` lists what is open.',
@@ -21,8 +22,15 @@ const hints: Readonly<Record<string, string>> = {
   RUN_NOT_FOUND: '`counterfoil runs` lists what there is.',
 }
 
+interface How {
+  readonly json: boolean
+  readonly debug: boolean
+  /** How the command that was meant is written. */
+  readonly usage?: string
+}
+
 /** Prints the error, if it is one, and says how the process shall end. */
-export function report(error: unknown, how: { json: boolean; debug: boolean }): number {
+export function report(error: unknown, how: How): number {
   if (error instanceof CommanderError) return reportCommander(error, how)
   const known = isCounterfoilError(error) ? error : unexpected(error)
   const { code } = known
@@ -46,13 +54,14 @@ function detailsOf({ details }: CounterfoilError): { details?: Record<string, un
   return entries.length === 0 ? {} : { details: Object.fromEntries(entries) }
 }
 
-function reportCommander(error: CommanderError, how: { json: boolean; debug: boolean }): number {
+function reportCommander(error: CommanderError, how: How): number {
   if (error.exitCode === 0) return exitCodes.ok
   const bare = error.code === 'commander.help'
   // The bare command: its help has been printed, and says more than an error could.
   if (bare && !how.json) return exitCodes.usage
   const message = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')
-  return report(usageError(bare ? 'no command was given; see --help' : message), how)
+  const usage = how.usage === undefined || /did you mean/i.test(message) ? '' : `; ${how.usage}`
+  return report(usageError(bare ? 'no command was given; see --help' : message + usage), how)
 }
 
 function unexpected(cause: unknown): CounterfoilError {

@@ -12,5 +12,8 @@ export async function whoGoesOn(cf: Counterfoil, run: Run): Promise<string> {
   }
   const count = (await cf.store.workers()).filter((row) => lifeOf(row) === 'alive').length
   if (count > 0) return `${plural(count, 'worker')} on this store will carry the run on.`
-  return 'No worker is on this store now: the run goes on as soon as one starts (counterfoil dev).'
+  return (
+    'No worker is on this store now: the run goes on when one starts ' +
+    '(your program, or counterfoil dev).'
+  )
 }

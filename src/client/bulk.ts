@@ -33,7 +33,8 @@ export async function decideAlike(
     throw invalid(`from 1 to ${limits.bulkMax} items can be decided at once, not ${wanted.length}`)
   }
   if (new Set(wanted.map(({ itemId }) => itemId)).size < wanted.length) {
-    throw invalid('an item is named twice')
+    const twice = wanted.find(({ itemId }, n) => wanted.findIndex(sameAs(itemId)) < n)
+    throw invalid(`item ${twice?.itemId} is named twice: name each once`)
   }
   checkAlike(await Promise.all(wanted.map(({ itemId }) => desk.find(itemId))))
   const results: BulkResult[] = []
@@ -48,6 +49,8 @@ export async function decideAlike(
   }
   return results
 }
+
+const sameAs = (id: string) => (one: BulkItem) => one.itemId === id
 
 function checkAlike(items: readonly Placed[]): void {
   const [first, ...others] = items

@@ -4,7 +4,7 @@ import { timeId } from '../clock.ts'
 import { attemptName, ofCall } from '../model/attempt-id.ts'
 import { comment } from '../model/comment.ts'
 import { type DecideRequest, decide } from '../model/decide.ts'
-import { choicesOf, mayDecide, quietUntil } from '../model/decisions/may-decide.ts'
+import { choicesOf, decisionOn, mayDecide, quietUntil } from '../model/decisions/may-decide.ts'
 import type { Choice } from '../model/decisions/outcomes.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
@@ -12,11 +12,13 @@ import {
   type Attempt,
   type Decision,
   type Item,
+  isAsked,
   keyOf,
   type Outcome,
   type Vote,
 } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
+import { faults, type Schema } from '../model/schema-faults.ts'
 import { mayLackResult } from '../model/tool.ts'
 import { type Decider, votesOn } from '../model/vote.ts'
 import type { ItemFilter, Loaded, Page, Store } from '../store/store.ts'
@@ -150,22 +152,41 @@ export class Inbox {
     const run = await store.getRun(item)
     const graph = graphs.get(`${run?.graph}@${run?.version}`)
     const tool = graph?.tools.get(item.body.subject?.tool ?? '')
-    if (tool === undefined) return
+    const edits = outcome === 'edit'
+    const code = edits ? 'INPUT_INVALID' : 'OUTPUT_INVALID'
+    const name = tool?.name ?? item.body.subject?.tool
+    const edited = isAsked(name ?? '') ? 'the edit' : `edited input of ${name}`
+    const what = { code, subject: edits ? edited : `result of ${name}` } as const
+    if (tool === undefined) return checkShown(item, request, what)
     if (result === undefined && mayLackResult(tool.rules)) return
     const { input, output } = tool.rules
-    const edits = outcome === 'edit'
     const schema = edits ? input : output
-    const code = edits ? 'INPUT_INVALID' : 'OUTPUT_INVALID'
-    const subject = `${edits ? 'edited input' : 'result'} of ${tool.name}`
-    if (schema) await validate(schema, result, { code, subject })
+    if (schema) await validate(schema, result, what)
   }
 
   private async find(itemId: string): Promise<Item> {
     const { store, namespace } = this.options
     const item = await store.getItem(namespace, itemId)
     if (item) return item
-    throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
+    const run = await store.getRun({ namespace, runId: itemId })
+    const named = run
+      ? `; that is the id of a run, whose items \`counterfoil inbox --run ${itemId}\` lists`
+      : ''
+    throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}${named}`)
   }
+}
+
+/** By what the item itself says that an answer looks like: its program is not at hand. */
+function checkShown(
+  { body: { answer, approval } }: Item,
+  { outcome, result }: DecideRequest,
+  { code, subject }: { code: string; subject: string },
+): void {
+  const schema = outcome === 'edit' ? approval?.schema : answer?.schema
+  if (!schema || result === undefined) return
+  const wrong = faults(schema as Schema, result)
+  if (wrong.length === 0) return
+  throw new CounterfoilError(code, `${subject} is not valid: ${wrong.join('; ')}`)
 }
 
 /** The name of the graph that asks; items of before it was kept in them say it by their run. */
@@ -181,11 +202,6 @@ function attemptsOn({ attempts, deaths }: Loaded, { body }: Item): ItemView['att
     attemptId: attemptName(row.attemptId),
     diedAt: deaths.get(row.workerId) ?? null,
   }))
-}
-
-function decisionOn(rows: Loaded['decisions'], itemId: string): Decision | null {
-  const own = rows.filter((row) => row.itemId === itemId && row.verifies)
-  return own.findLast((row) => row.outcome !== 'comment' && row.outcome !== 'vote') ?? null
 }
 
 function commentsOn(rows: Loaded['decisions'], itemId: string): Comment[] {

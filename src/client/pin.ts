@@ -29,7 +29,7 @@ export async function pinCheckpoint(
   if (fault) throw refused(run, `a pin ${fault}`)
   const { visit } = request
   if (!Number.isInteger(visit)) {
-    throw refused(run, `say \`visit\`, a number: ${String(visit)} is none`)
+    throw refused(run, `\`visit\` must be a number, and is ${String(visit)}`)
   }
   const chain = await store.loadCheckpoints(run, run.generation, visit)
   const read = readChain(chain, expectedAt(run, visit))
@@ -40,7 +40,8 @@ export async function pinCheckpoint(
   await store.amend(ref, 'client', (now) => {
     checkState(now.run, visit)
     // What was read above is of this state of the run: it may have been worked on meanwhile.
-    if (now.run.fence !== run.fence) throw refused(run, 'it was taken up meanwhile: look again')
+    if (now.run.fence !== run.fence)
+      throw refused(run, 'a worker has continued it meanwhile: look again')
     const at = clock.now()
     const cause = `checkpoint of visit ${visit} pinned by ${request.by}: ${request.reason}`
     const { items, decisions } = decideDamage(now, request, at, timeId(clock, 'dec'))

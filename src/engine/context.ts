@@ -68,7 +68,7 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
       say('log', { message: String(said), data: plainCopy(raw) }),
     beat: (name: string, raw: unknown = null) => {
       if (!(beats as readonly string[]).includes(name)) {
-        const message = `ctx.beat: "${name}" is none of ${beats.join(', ')}`
+        const message = `ctx.beat: "${name}" is not one of ${beats.join(', ')}`
         throw new CounterfoilError('INPUT_INVALID', message)
       }
       say('beat', { beat: name, data: plainCopy(raw) })

@@ -252,6 +252,7 @@ function besideOf(visit: Visit, call: IssuedCall, reason: DoubtReason): Unmatche
     status: record.status,
     input: readable(record.inputJson ?? 'null'),
     result: record.status === 'committed' ? readable(record.resultJson ?? 'null') : null,
+    ...lookOf(visit, tool, record),
   }))
 }
 

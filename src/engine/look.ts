@@ -34,21 +34,23 @@ function infoOf(visit: Visit, tool: Tool, record: CallRecord): LookInfo {
   return { runId, node, tool: tool.name, attempt, attemptId, idempotencyKey }
 }
 
+const unusable = 'whereToLook did not answer with { url, say }'
+
 const nowhere = { url: null, say: null, fault: null } as const
 
 function readLook(said: unknown): Look {
   if (said instanceof Promise) {
     said.catch(() => {}) // nobody waits for it
-    return { ...nowhere, fault: 'whereToLook is asynchronous: it must answer at once' }
+    return { ...nowhere, fault: 'whereToLook returned a promise, and it must answer at once' }
   }
-  if (!isRecord(said)) return { ...nowhere, fault: 'whereToLook answered no { url, say }' }
+  if (!isRecord(said)) return { ...nowhere, fault: unusable }
   const { url = null, say = null } = said
   const words = typeof say === 'string' && say !== '' ? cut(say) : null
   const link = typeof url === 'string' ? linkOf(url) : null
   if (url !== null && link === null) {
-    return { url: null, say: words, fault: 'its link is no http(s) address' }
+    return { url: null, say: words, fault: 'the link of the tool is not an http or https address' }
   }
-  const fault = link === null && words === null ? 'whereToLook answered no { url, say }' : null
+  const fault = link === null && words === null ? unusable : null
   return { url: link, say: words, fault }
 }
 

@@ -15,6 +15,9 @@ export function comment(
   const item = items.find((row) => row.itemId === itemId)
   if (item === undefined) throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
   const { by, text: reason } = said
+  if (typeof reason !== 'string' || reason.trim() === '') {
+    throw new CounterfoilError('DECISION_INVALID', 'a comment needs `text`: what is to be said')
+  }
   const request = { outcome: 'comment' as const, by, reason, version: item.version }
   const row = { ...decisionOf(item, request, made), subject: null }
   const event = eventOf(run, made.at, 'commented', { item: itemId, by: row.by, text: row.why })

@@ -156,7 +156,7 @@ function checkVersion(item: Item, request: DecideRequest): void {
   throw error(
     'ITEM_CHANGED',
     `item ${item.itemId} is at version ${item.version}, and you looked at ${request.version}: ` +
-      'look again, then decide',
+      'read it again, then decide',
   )
 }
 
@@ -165,23 +165,30 @@ function checkOutcome(item: Item, request: DecideRequest): void {
   if (!allowed.includes(request.outcome)) {
     throw error(
       'DECISION_INVALID',
-      `"${request.outcome}" is not an outcome for this ${item.reason ?? item.kind}; ` +
+      `"${request.outcome}" cannot be said of item ${item.itemId}, which is ${whatOf(item)}; ` +
         `choose ${allowed.join(', ')}`,
     )
   }
   const needs = needsResult(item, request.outcome)
   if (needs === 'required' && request.result === undefined) {
     const what = wanted[request.outcome] ?? 'the answer'
-    throw error('DECISION_INVALID', `${request.outcome} needs \`result\`: ${what}`)
+    const { example = null } = item.body.answer ?? {}
+    const like = example === null ? '' : `, for example ${JSON.stringify(example)}`
+    throw error('DECISION_INVALID', `"${request.outcome}" needs \`result\`: ${what}${like}`)
   }
   if (needs === 'none' && request.result !== undefined) {
-    throw error('DECISION_INVALID', `\`result\` has no meaning for ${request.outcome}`)
+    throw error('DECISION_INVALID', `"${request.outcome}" takes no \`result\`: leave it out`)
   }
 }
 
 const wanted: Partial<Record<Outcome, string>> = {
   edit: 'what is to be sent instead',
-  happened: 'what the call was answered with (its tool does not say `resultOptional`)',
+  happened: 'what the call returned (its tool does not say `resultOptional`)',
+}
+
+function whatOf({ kind, reason }: Item): string {
+  if (kind !== 'doubt') return kind === 'approval' ? 'an approval' : 'a question'
+  return reason === null ? 'a doubt' : `a doubt (${reason})`
 }
 
 function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: number): void {
@@ -191,7 +198,7 @@ function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: 
   if (lock === null) return
   throw error(
     'DECISION_TOO_EARLY',
-    `"${request.outcome}" cannot be said yet: ${lock.why}. Look again then, or state ` +
+    `"${request.outcome}" is not allowed yet: ${lock.why}. Look again after that, or state ` +
       'madeSure: true, which is kept on record under your name',
     { until: lock.until === Number.POSITIVE_INFINITY ? null : lock.until },
   )

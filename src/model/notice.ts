@@ -1,7 +1,7 @@
 // What people outside are told: written with what it is about, so that nothing is told that is not
 // so, and nothing that is so stays untold. The id is the same for the same thing: whoever writes it
 // again says nothing new.
-import type { Item, Notice, Run } from './records.ts'
+import type { Item, Look, Notice, Run } from './records.ts'
 
 export function noticeAbout(
   item: Item,
@@ -12,10 +12,15 @@ export function noticeAbout(
 ): Notice {
   const { namespace, runId, itemId, title, queue, reason } = item
   const noticeId = `${itemId}/${kind}/${round}`
-  const { url = null, say = null } = item.body.look ?? {}
+  const { url = null, say = null } = firstLook(item) ?? {}
   const look = url === null && say === null ? {} : { where_to_look: { url, say } }
   const dataJson = JSON.stringify({ title, queue, kind: item.kind, reason, ...look, ...data })
   return { namespace, runId, noticeId, kind, itemId, at, dataJson }
+}
+
+/** Of the call itself, or of the first record that it is to be compared with. */
+function firstLook({ body: { look, unmatched } }: Item): Look | undefined {
+  return look ?? unmatched.find((record) => record.look !== undefined)?.look
 }
 
 /** Of an item that waits from now on. */

@@ -59,7 +59,7 @@ function checkAsk(tool: string, ask: RiskAsk): RiskAsk {
   const fault = termsFault(ask)
   if (fault !== null) throw invalid(tool, `in \`ask\`, ${fault}`)
   if ((ask.expire as { as?: unknown } | undefined)?.as === 'approve') {
-    throw invalid(tool, 'a call that is held is never sent because nobody said no: leave out `as`')
+    throw invalid(tool, 'a held call is never sent without a yes: leave out `as`')
   }
   return ask
 }

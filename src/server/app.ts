@@ -43,7 +43,10 @@ export function createApp(context: ServerContext, options: AppOptions): App {
   hono.notFound(async (c) => {
     const page = await options.pages(c.req.raw, new URL(c.req.url))
     if (page) return page
-    throw new CounterfoilError('ROUTE_NOT_FOUND', 'there is nothing here')
+    throw new CounterfoilError(
+      'ROUTE_NOT_FOUND',
+      'there is no such route; GET /v1/openapi.json lists them',
+    )
   })
   hono.onError((error, c) => {
     const { requestId } = c.env
@@ -86,9 +89,13 @@ function checkTarget(request: Request, hosts: ReadonlySet<string> | null): void 
 
 function wrongMethod(methods: readonly Method[]): never {
   const allowed = methods.join(', ')
-  throw new CounterfoilError('METHOD_NOT_ALLOWED', `it is asked by ${allowed}`, {
-    details: { allowed: [...methods] },
-  })
+  throw new CounterfoilError(
+    'METHOD_NOT_ALLOWED',
+    `this method is not allowed here; use ${allowed}`,
+    {
+      details: { allowed: [...methods] },
+    },
+  )
 }
 
 async function serve(
@@ -133,7 +140,7 @@ function respond(route: Route, answer: Answer): Response {
 function queryOf(request: Request): { asked: string | null; rest: Record<string, string> } {
   const rest: Record<string, string> = Object.create(null)
   for (const [key, value] of new URL(request.url).searchParams) {
-    if (key in rest) throw invalid('query', `${shown(key)} is said twice`)
+    if (key in rest) throw invalid('query', `${shown(key)} is given twice`)
     if (value.length > limits.queryValueLengthMax)
       throw invalid('query', `${shown(key)} is too long`)
     rest[key] = value
@@ -152,7 +159,7 @@ function jsonOf(route: Route, request: Request, bytes: Uint8Array): unknown {
   if (route.body === undefined || bytes.byteLength === 0) return {}
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/json *(;|$)/i.test(type)) {
-    throw new CounterfoilError('MEDIA_TYPE_UNSUPPORTED', 'say Content-Type: application/json')
+    throw new CounterfoilError('MEDIA_TYPE_UNSUPPORTED', 'send Content-Type: application/json')
   }
   return parseJson(textOf(bytes))
 }
@@ -160,7 +167,7 @@ function jsonOf(route: Route, request: Request, bytes: Uint8Array): unknown {
 function valid(shape: Shape | undefined, value: unknown, where: string): unknown {
   if (shape === undefined) {
     const [key] = where === 'query' ? Object.keys(value as object) : []
-    if (key !== undefined) throw invalid(where, `${shown(key)} is not asked for here`)
+    if (key !== undefined) throw invalid(where, `${shown(key)} is not a parameter of this route`)
     return {}
   }
   const result = shape.safeParse(value)

@@ -51,7 +51,7 @@ function addKey(keys: Set<string> | null | undefined, quoted: string): void {
   } catch {
     return
   }
-  if (forbidden.includes(key)) throw invalid(`the key ${key} is not taken`)
+  if (forbidden.includes(key)) throw invalid(`the key ${key} is not allowed`)
   if (keys.has(key)) throw invalid(`the key ${JSON.stringify(key.slice(0, 64))} occurs twice`)
   keys.add(key)
 }

@@ -66,7 +66,7 @@ export function problemJson(error: unknown, requestId: string) {
 
 const unforeseen = new CounterfoilError(
   'UNEXPECTED',
-  'something went wrong that was not foreseen; the log of the server has it under this request id',
+  'an unexpected error; the log of the server has it under this request id',
 )
 
 function titleOf(code: string): string {

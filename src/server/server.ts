@@ -172,8 +172,8 @@ function checkHost({ host, publicUrl, insecureHttp }: ServerOptions): void {
   if (publicUrl?.startsWith('https://') === true) return
   throw bad(
     `listening on ${host} lets others in, and this server does not speak TLS: put a proxy before ` +
-      'it that does and say --public-url https://…, or state with --insecure-http that everybody ' +
-      'may listen in',
+      'it that does and say --public-url https://…, or accept with --insecure-http that others ' +
+      'can read the traffic',
   )
 }
 

@@ -99,7 +99,7 @@ export function checkCsrf(context: ServerContext, request: Request, { csrf }: Se
   const said = Buffer.from(request.headers.get('x-csrf-token') ?? '')
   const right = Buffer.from(csrf)
   if (said.length === right.length && timingSafeEqual(said, right)) return
-  throw refused('say X-CSRF-Token: the `csrf` of GET /v1/session')
+  throw refused('send X-CSRF-Token: the `csrf` of GET /v1/session')
 }
 
 export async function makeTicket({ store, clock }: ServerContext, tokenId: string) {

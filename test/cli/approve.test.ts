@@ -84,15 +84,19 @@ test('E1 an edit from a file takes the place of what was shown', async () => {
 test('E1 an edit that does not fit is asked for again, and the new item says why', async () => {
   const { store, path } = await servedDesk(['ana'])
   const item = await openItem(store, 'ana')
-  const bad = ['approve', item, '--version', '1', '--by', 'bo', '--edit', '{"amount": "much"}']
-  await json([...bad, '--store', store])
+  const edit = ['approve', item, '--version', '1', '--by', 'bo', '--store', store, '--edit']
+  // What the item's own schema says is told at once; the rest is the program's to see.
+  const wrong = await run([...edit, '{"amount": "much"}'])
+  expect(wrong.code).toBe(1)
+  expect(wrong.stderr).toMatch(/the edit is not valid: letter is missing; amount must be number/)
+  await json([...edit, '{"amount": 40, "letter": "Pay!!"}'])
   const desk = await openDesk(path)
   await desk.until('ana', 'waiting_human')
   await desk.leave()
   const again = await openItem(store, 'ana')
   expect(again).not.toBe(item)
   const { stdout } = await run(['inbox', 'show', again, '--store', store])
-  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/again an answer did not fit: .*amount/)
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/again an answer did not fit: .*be polite/)
 })
 
 test('E3 reject wants a reason, and the run is told it', async () => {
@@ -142,7 +146,9 @@ test('respond answers a question in one word', async () => {
   const doubt = await openItem(store, 'lost')
   const wrong = await run(['approve', doubt, '--yes', '--store', store])
   expect(wrong.code).toBe(1)
-  expect(wrong.stderr).toMatch(/"approve" is not an outcome .*choose happened.*DECISION_INVALID/)
+  expect(wrong.stderr).toMatch(
+    /"approve" cannot be said of item .*a doubt \(unknown\); choose happened.*DECISION_INVALID/,
+  )
 })
 
 test('D4 a decision about a paused run is kept, and it is told how it will count', async () => {

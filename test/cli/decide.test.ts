@@ -53,7 +53,9 @@ test('a decision about an old version is refused', async () => {
   expect(old.code).toBe(1)
   expect(old.stderr).toMatch(/is at version 1, and you looked at 7.*ITEM_CHANGED/)
   const done = await run([...words, '--version', '1'])
-  expect(done.stdout).toMatch(/^Decided: abandon, by .+\. Run lost is failed\.\n$/)
+  expect(done.stdout).toMatch(
+    /^Decided: abandon, by .+\. Run lost is failed\.\n\nNext: Go on with ana\?/,
+  )
   const again = await run([...words, '--version', '2'])
   expect(again.stderr).toContain('ITEM_CLOSED')
 })
@@ -86,7 +88,7 @@ test('without a terminal and a version the item is shown, with the exact command
   expect(unseen.code).toBe(2)
   expect(unseen.stdout).toContain('send_email: did it happen?')
   expect(unseen.stderr).toContain(`counterfoil inbox show ${item}`)
-  const [, command = ''] = /If that is what you mean: (.+) \[CLI_USAGE/.exec(unseen.stderr) ?? []
+  const [, command = ''] = /To decide exactly that: (.+) \[CLI_USAGE/.exec(unseen.stderr) ?? []
   expect(command).toContain('--version 1')
   const { stdout } = await promisify(execFile)('sh', ['-c', command])
   expect(stdout).toMatch(/^Decided: happened, by ana\./)
@@ -106,4 +108,47 @@ test.each([
   expect(stderr).toMatch(says)
   expect(stderr).toContain('JSON_INVALID')
   expect(stderr.trimEnd()).not.toContain('\n')
+})
+
+test('E8 after a decision the next item is named with its command, or none', async () => {
+  const { store } = await prepare()
+  const lost = await openItem(store, 'lost')
+  const decide = (item: string, ...words: string[]) =>
+    run(['decide', item, ...words, '--version', '1', '--by', 'ana', ...reason, '--store', store])
+  const first = await decide(lost, 'abandon')
+  const ana = await openItem(store, 'ana')
+  const [, title, command = ''] =
+    /\n\nNext: (.+)\n {2}([\s\S]+ inbox show [\s\S]+)\n$/.exec(first.stdout) ?? []
+  expect([title, command.includes(ana)]).toEqual(['Go on with ana? (run ana)', true])
+  const { stdout: shown } = await promisify(execFile)('sh', ['-c', command])
+  expect(shown).toContain('Go on with ana?')
+  const bob = await openItem(store, 'bob')
+  const many = ['inbox', 'decide', 'abandon', `${ana}@1`, ...reason, '--store', store]
+  expect((await run(many)).stdout).toContain(`Next: Go on with bob? (run bob)\n`)
+  const last = await decide(bob, 'abandon')
+  expect(last.stdout).toMatch(/\n\nNothing else waits for ana\.\n$/)
+})
+
+test('E2 a result that does not fit the shown schema is refused at once', async () => {
+  const { store } = await prepare()
+  const item = await openItem(store, 'lost')
+  const words = ['decide', item, 'happened', '--version', '1', ...reason, '--store', store]
+  const wrong = await run([...words, '--result', '{"messageId": 7}'])
+  expect(wrong.code).toBe(1)
+  expect(wrong.stderr).toMatch(/result of send_email is not valid: messageId must be string/)
+  const silent = await run(words)
+  expect(silent.stderr).toMatch(/"happened" needs `result`: .* for example \{"messageId":"m-1"\}/)
+})
+
+test('E2 who comes second is told who decided; a run given for an item is named', async () => {
+  const { store } = await prepare()
+  const item = await openItem(store, 'lost')
+  const abandon = ['abandon', '--version', '1', ...reason, '--store', store]
+  await json(['decide', item, ...abandon, '--by', 'ana'])
+  const second = await run(['decide', item, ...abandon, '--by', 'bo'])
+  expect(second.stderr).toMatch(/was decided "abandon" by ana; nothing is left.*ITEM_CLOSED/)
+  const named = await run(['decide', 'bob', ...abandon])
+  expect(named.stderr).toMatch(
+    /no item bob; that is the id of a run.*`counterfoil inbox --run bob`/,
+  )
 })

@@ -74,6 +74,9 @@ const state = z.object({
   plan: z.array(z.string()).optional(),
 })
 
+/** What JSON Schema has no word for: only the program itself can check it. */
+const isPolite = (letter: string) => !letter.includes('!!')
+
 function deskOf(world: World) {
   const { draft, sendEmail, charge } = toolsOf(world)
   return graph({
@@ -95,7 +98,10 @@ function deskOf(world: World) {
         const answer = await ctx.approval({
           ...{ title: `Charge ${customer}?`, queue: 'sales', deciders: ['ana', 'bo'] },
           data: { amount: customer === 'rich' ? 5_000 : 40, letter: text.slice(0, 200) },
-          schema: z.object({ amount: z.number(), letter: z.string() }),
+          schema: z.object({
+            amount: z.number(),
+            letter: z.string().refine(isPolite, 'be polite'),
+          }),
           slaMs: customer === 'late' ? 1 : 3_600_000,
         })
         if (!answer.approved) return ctx.fail(`not charged: ${answer.reason}`)

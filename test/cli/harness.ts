@@ -105,6 +105,8 @@ function outreach(body: string, sent: string[]) {
       return { messageId: `m-${to}` }
     },
     externalId: ({ messageId }) => messageId,
+    example: { messageId: 'm-1' },
+    whereToLook: ({ to }) => ({ url: `https://mail.test/?q=${to}`, say: 'Search the mail log.' }),
   })
   return workflow({
     id: 'outreach@1.0.0',

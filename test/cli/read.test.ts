@@ -72,7 +72,7 @@ test('run show tells what a run waits for, and shows its ledger', async () => {
   expect(shown).not.toHaveProperty('events')
 })
 
-test('G1 inbox show has all that is needed to decide a call nobody knows about', async () => {
+test('G1, A10 inbox show has all that is needed to decide a call nobody knows about', async () => {
   const { store } = await prepare()
   const list = await run(['inbox', '--store', store])
   expect(list.stdout).toMatch(/item_\w{20} +lost +send_email: did it happen\?/)
@@ -80,7 +80,13 @@ test('G1 inbox show has all that is needed to decide a call nobody knows about',
 
   const item = await openItem(store, 'lost')
   const { stdout } = await run(['inbox', 'show', item, '--store', store])
+  const [title, first] = stdout.split('\n')
+  expect([title, first]).toEqual([
+    'send_email: did it happen?',
+    'look at    Search the mail log. https://mail.test/?q=lost',
+  ])
   const flat = stdout.replaceAll(/\s+/g, ' ')
+  expect(flat).toContain('example {"messageId":"m-1"}')
   expect(flat).toContain('call send_email (unsafe_on_replay)')
   expect(flat).toContain('input {"body":"first","to":"lost"}')
   expect(flat).toMatch(/attempt 1 sent .* by worker w_\w+, pid \d+ on .*It ended .*: unknown\./)

@@ -27,6 +27,11 @@ const sendEmail = tool({
   quietMs: 60_000,
   probe: () => ({ landed: 'unknown' }),
   externalId: ({ messageId }) => messageId,
+  example: { messageId: 'm-1207' },
+  whereToLook: ({ to }) => ({
+    url: `https://mail.example/log?to=${encodeURIComponent(to)}`,
+    say: 'Search the log of the mail server for this address.',
+  }),
   run: async ({ to }) => {
     if (to.startsWith('refused')) throw new RefusedError(`mailbox of ${to} is full`)
     appendFileSync(outbox, `${JSON.stringify(to)}\n`)
@@ -34,6 +39,21 @@ const sendEmail = tool({
     // The upstream has it, and is slow to say so.
     while (to.startsWith('slow') && !existsSync(join(folder, 'released'))) await pause(20)
     return { messageId: `m-${to}` }
+  },
+})
+
+/** Says nothing back, and its link is what a model wrote. */
+const page = tool({
+  name: 'page_oncall',
+  replayClass: 'unsafe_on_replay',
+  blastRadius: 'external',
+  input: z.object({ who: z.string(), log: z.string() }),
+  timeoutMs: 600_000,
+  quietMs: 60_000,
+  whereToLook: ({ who, log }) => ({ url: log, say: `Ask ${who} whether the pager rang.` }),
+  run: async ({ who }) => {
+    process.stdout.write(`paged ${who}\n`)
+    while (!existsSync(join(folder, 'released'))) await pause(20)
   },
 })
 
@@ -81,8 +101,8 @@ export const desk = graph({
     approve: async ({ customer }, ctx) => {
       const rich = customer.startsWith('rich')
       const answer = await ctx.approval({
-        title: `Charge ${customer}?`,
-        queue: 'sales',
+        title: `Charge ${customer.replace('vip-', '')}?`,
+        queue: customer.startsWith('vip-') ? 'vip' : 'sales',
         slaMs: customer.startsWith('late') ? 1 : 4 * 3_600_000,
         data: {
           ...{ customer, amount: rich ? 5_000 : 40, currency: 'EUR', rush: false },
@@ -106,10 +126,21 @@ export const desk = graph({
 export const drifter = workflow({
   id: 'drifter@1.0.0',
   input: z.object({ customer: z.string() }),
-  tools: [sendEmail],
+  tools: [sendEmail, charge],
   run: async ({ customer }, ctx) => {
     await ctx.call(sendEmail, { to: `${drift} of ${customer}`, body: 'hello' })
+    if (drift === 'first') await ctx.call(charge, { amount: 5, currency: 'EUR' })
     await ctx.call(sendEmail, { to: `slow ${customer}`, body: 'and again' })
+    return {}
+  },
+})
+
+export const rota = workflow({
+  id: 'rota@1.0.0',
+  input: z.object({ customer: z.string() }),
+  tools: [page],
+  run: async ({ customer }, ctx) => {
+    await ctx.call(page, { who: customer, log: 'javascript:globalThis.hit=4' })
     return {}
   },
 })

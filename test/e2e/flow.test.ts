@@ -107,41 +107,6 @@ describe.runIf(canBrowse)('the console', () => {
     expect(stage.sent().filter((to) => to === 'slow-bolt')).toHaveLength(1)
   })
 
-  test('E2 of two people at once one wins, and the other is told', async () => {
-    await stage.worker()
-    await stage.begin('desk', 'two', 'order-two')
-    const item = await stage.itemOf('order-two')
-    const pages = await Promise.all([
-      stage.signedIn('cara', 'operator'),
-      stage.signedIn('dan', 'operator'),
-    ])
-    for (const page of pages) {
-      await page.goto(`${stage.url}/inbox/${item}`)
-      await page.getByRole('radio', { name: /^Reject/ }).check()
-      await page.getByLabel(/^Reason/).fill('no')
-    }
-    // Neither is answered before both have asked: the slower one's page would be told meanwhile.
-    let asked = 0
-    let bothAsked = () => {}
-    const both = new Promise<void>((resolve) => {
-      bothAsked = resolve
-    })
-    for (const page of pages) {
-      await page.route('**/decision', async (route) => {
-        if (++asked === pages.length) bothAsked()
-        await both
-        await route.continue()
-      })
-    }
-    const answers = pages.map((page) =>
-      page.waitForResponse((response) => response.url().endsWith('/decision')),
-    )
-    await Promise.all(pages.map((page) => page.getByRole('button', { name: 'Reject' }).click()))
-    const codes = (await Promise.all(answers)).map((answer) => answer.status()).sort()
-    expect(codes).toEqual([201, 409])
-    for (const page of pages) await page.getByText('It is decided.').waitFor()
-  })
-
   test('E8 many alike items are decided at once, from the keyboard alone', async () => {
     await stage.worker()
     for (const name of ['k1', 'k2', 'k3']) await stage.begin('desk', 'regular', `order-${name}`)

@@ -1,33 +1,8 @@
 // Every page in light, dark and at the width of a phone: kept as pictures, and judged by axe.
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { canBrowse, screenshotPath } from './browser.ts'
+import { phone, sticksOut, violations } from './judge.ts'
 import { Stage } from './stage.ts'
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const phone = { width: 390, height: 844 }
-
-interface Violation {
-  readonly id: string
-  readonly impact: string | null
-  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
-}
-
-/** Serious and critical ones, in words. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
-  const found = await page.evaluate('axe.run().then((answer) => answer.violations)')
-  return (found as Violation[])
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`))
-}
-
-/** Nothing sticks out to the right: what is wide scrolls in its own box. */
-function sticksOut(page: Page): Promise<number> {
-  return page.evaluate('document.documentElement.scrollWidth - innerWidth')
-}
 
 describe.runIf(canBrowse)('the console', () => {
   let stage: Stage

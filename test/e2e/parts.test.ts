@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { diff } from '../../console/src/diff.ts'
 import { endings, stepOf, steps } from '../../console/src/pages/resume-steps.ts'
-import { faults, isForm, kindOf } from '../../console/src/schema.ts'
+import { isForm, kindOf } from '../../console/src/schema.ts'
 import { duration, hourMinute, relative } from '../../console/src/words.ts'
+import { faults } from '../../src/model/schema-faults.ts'
 import { type Known, verdict } from '../../src/model/verdict.ts'
 
 /** Everything that the verdict can be asked. */

@@ -53,7 +53,9 @@ export class Stage {
     const { url, entry_url: entry } = JSON.parse(line)
     this.url = url
     this.entryUrl = entry
-    this.adminToken = await this.token('setup', 'admin')
+    const about = ['--name', 'setup', '--role', 'admin', '--store', this.store, '--json']
+    const made = await wholeOutput(this.start([bin, 'token', 'create', ...about]))
+    this.adminToken = JSON.parse(made).token
   }
 
   private start(args: readonly string[], env: Record<string, string> = {}): ChildProcess {
@@ -99,9 +101,8 @@ export class Stage {
   }
 
   async token(name: string, role: Role): Promise<string> {
-    const about = ['--name', name, '--role', role, '--store', this.store, '--json']
-    const child = this.start([bin, 'token', 'create', ...about])
-    return JSON.parse(await wholeOutput(child)).token
+    const answer = await this.api('/v1/tokens', { name, role })
+    return ((await answer.json()) as { token: string }).token
   }
 
   async api(path: string, body?: unknown, token = this.adminToken): Promise<Response> {
@@ -175,6 +176,24 @@ export class Stage {
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Inbox' }).waitFor()
     return page
+  }
+
+  /**
+   * None of these pages is answered before all have asked: the slower one would be told meanwhile.
+   */
+  async together(pages: readonly Page[], address: string): Promise<void> {
+    let asked = 0
+    let allAsked = () => {}
+    const all = new Promise<void>((resolve) => {
+      allAsked = resolve
+    })
+    for (const page of pages) {
+      await page.route(address, async (route) => {
+        if (++asked === pages.length) allAsked()
+        await all
+        await route.continue()
+      })
+    }
   }
 
   async close(): Promise<void> {

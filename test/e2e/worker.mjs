@@ -1,12 +1,12 @@
 // A worker as a program of its own, with a policy that holds large payments. Killed by the tests.
 // worker.mjs <store>
 import { open } from 'counterfoil'
-import { desk, drifter } from './agent.mjs'
+import { desk, drifter, rota } from './agent.mjs'
 
 const [, , store = ''] = process.argv
 const cf = await open({
   store,
-  graphs: [desk, drifter],
+  graphs: [desk, drifter, rota],
   gate: ({ tool, amount }) =>
     tool === 'charge_card' && (amount ?? 0) > 1_000
       ? { ask: { why: 'more than 1000 EUR is for finance', queue: 'finance', deciders: ['cfo'] } }

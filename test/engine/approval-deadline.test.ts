@@ -148,7 +148,7 @@ describe('E7 expiry', () => {
     const approving = () => ({ ask: { expire: { afterMs: 1, as: 'approve' } } }) as never
     const other = new Lab()
     await other.process(graph, null, { policy: approving })
-    expect(await other.output()).toMatch(/is never sent because nobody said no/)
+    expect(await other.output()).toMatch(/is never sent without a yes/)
   })
 
   test('E7 I10 decided first, or expired first: one of them wins, the other is told', async () => {

@@ -263,7 +263,7 @@ describe('D11 pinning after all', () => {
       },
     }
     const late = pinCheckpoint(slow, lab.clock, ref, { visit: 2, ...by })
-    await expect(late).rejects.toThrow(/it was taken up meanwhile: look again/)
+    await expect(late).rejects.toThrow(/a worker has continued it meanwhile: look again/)
     expect(await lab.store.getRun(ref)).toMatchObject({ state: 'waiting_human', visit: 4 })
   })
 })

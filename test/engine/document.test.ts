@@ -346,6 +346,6 @@ describe('D7 the six beats', () => {
       },
     }) as Graph
     await lab.process(agent, {})
-    expect((await lab.error()).message).toMatch(/"rest" is none of plan, context, reason, act/)
+    expect((await lab.error()).message).toMatch(/"rest" is not one of plan, context, reason, act/)
   })
 })

@@ -53,19 +53,19 @@ describe('A10 where to look', () => {
       },
       { url: null, fault: /threw: gone/ },
     ],
+    ['answers later, and fails', async () => Promise.reject(new Error('x')), { fault: /promise/ }],
+    ['answers nothing', () => undefined, { url: null, say: null, fault: /did not answer/ }],
     [
-      'answers later, and fails',
-      async () => Promise.reject(new Error('x')),
-      { fault: /asynchronous/ },
+      'answers nonsense',
+      () => ({ url: 7, say: {} }),
+      { url: null, say: null, fault: /not an http/ },
     ],
-    ['answers nothing', () => undefined, { url: null, say: null, fault: /answered no/ }],
-    ['answers nonsense', () => ({ url: 7, say: {} }), { url: null, say: null, fault: /no http/ }],
     [
       'links to a script',
       () => ({ url: 'javascript:alert(1)', say: 'here' }),
-      { url: null, say: 'here', fault: /no http/ },
+      { url: null, say: 'here', fault: /not an http/ },
     ],
-    ['links to a file', () => ({ url: 'file:///etc/passwd' }), { url: null, fault: /no http/ }],
+    ['links to a file', () => ({ url: 'file:///etc/passwd' }), { url: null, fault: /not an http/ }],
     [
       'says too much',
       () => ({ say: 'x'.repeat(9_000) }),
@@ -108,6 +108,22 @@ describe('A10 where to look', () => {
     const notices = lab.commits.flatMap(({ changes }) => changes.notices ?? [])
     const about = notices.map(({ kind, dataJson }) => [kind, JSON.parse(dataJson).where_to_look])
     expect(about).toEqual([['doubt', { url: 'https://a.test/', say: null }]])
+  })
+
+  test('A10 notices of drift carry it, by the record that was sent', async () => {
+    const lab = new Lab()
+    const options = { whereToLook: ({ to }: { to: string }) => ({ say: `look for ${to}` }) }
+    const t = fake(lab, 'mail', 'unsafe_on_replay', options as FakeOptions)
+    let to = 'ana'
+    const graph = flow([t.tool], (ctx) => ctx.call(t.tool, { to }))
+    await lab.process(graph, null, { killWhen: () => t.sent.length === 1 })
+    to = 'bo'
+    await lab.process(graph, null)
+    expect(await lab.item()).toMatchObject({ reason: 'drift' })
+    const [notice] = lab.commits.flatMap(({ changes }) => changes.notices ?? [])
+    expect(JSON.parse(notice?.dataJson ?? '{}')).toMatchObject({
+      where_to_look: { url: null, say: 'look for ana' },
+    })
   })
 })
 

@@ -112,7 +112,7 @@ describe('which outcomes an item has', () => {
       for (const outcome of others) {
         const error = refusal(ask(outcome, details), { items: [one] })
         expect(error.code).toBe('DECISION_INVALID')
-        expect(error.message).toContain(`"${outcome}" is not an outcome for this`)
+        expect(error.message).toContain(`"${outcome}" cannot be said of item`)
         expect(error.message).toContain(`choose ${allowed.join(', ')}`)
       }
     },
@@ -150,7 +150,7 @@ describe('I5 when it may be said that a call did not happen', () => {
     const error = refusal(ask('fail'), {}, 2_500 + quietMs - 1)
     expect(error.details).toEqual({ until: 62_500 })
     expect(error.message).toContain('what it sent may still arrive until 1970-01-01T00:01:02.500Z')
-    expect(error.message).toMatch(/"fail" cannot be said yet: .*madeSure: true.*on record/)
+    expect(error.message).toMatch(/"fail" is not allowed yet: .*madeSure: true.*on record/)
   })
 
   test('I5 an attempt that has not ended: never by waiting', () => {
@@ -269,7 +269,7 @@ describe('I11 versions: two people at once', () => {
     const after = { items: first.changes.items, decisions: first.changes.decisions }
     const second = refusal(ask('did_not_happen', { by: 'ben' }), after)
     expect(second.code).toBe('ITEM_CLOSED')
-    expect(second.message).toBe('item i1 was decided; nothing is left to decide')
+    expect(second.message).toBe('item i1 was decided "happened" by ana; nothing is left to decide')
     expect(refusal(ask('fail', { by: 'ben', version: 2 }), after).code).toBe('ITEM_CLOSED')
   })
 
@@ -278,7 +278,8 @@ describe('I11 versions: two people at once', () => {
     (version) => {
       const error = refusal(ask('happened', { result: 1, version } as never))
       expect(error.code).toBe('ITEM_CHANGED')
-      expect(error.message).toContain(`is at version 1, and you looked at ${version}: look again`)
+      const told = `is at version 1, and you looked at ${version}: read it again`
+      expect(error.message).toContain(told)
     },
   )
 
@@ -301,7 +302,8 @@ describe('I11 versions: two people at once', () => {
         records: [settled(record(), { status })],
       })
       expect(error.code).toBe('ITEM_CLOSED')
-      expect(error.message).toBe(`the call of item i1 is ${status} by now`)
+      const told = `the call of item i1 is ${status} by now; nothing is left to decide`
+      expect(error.message).toBe(told)
     }
     const other = { records: [record(1, { status: 'in_doubt' }), settled(record(2))] }
     expect(decided(ask('happened', { result: 1 }), other).changes).not.toBeNull()
@@ -364,7 +366,7 @@ describe('C2 what a decision must say', () => {
 
   test('C2 respond needs an answer; null is one', () => {
     const error = refusal(ask('respond'), { items: [question] })
-    expect(error.message).toBe('respond needs `result`: the answer')
+    expect(error.message).toBe('"respond" needs `result`: the answer')
     for (const result of [null, 0, '', false, { yes: true }]) {
       const { decision } = decided(ask('respond', { result }), { items: [question] })
       expect(decision.resultJson).toBe(JSON.stringify(result))
@@ -400,7 +402,7 @@ describe('C2 drift: which record is meant', () => {
       for (const record of [of('z'), { ...of('a'), occurrence: 1 }, { ...of('a'), tool: 'x' }]) {
         const error = refusal(ask(outcome, { record }), { items: [drift] })
         expect(error.code).toBe('DECISION_INVALID')
-        expect(error.message).toBe(`${outcome} needs \`record\`: one of send/a/0, send/b/0`)
+        expect(error.message).toBe(`"${outcome}" needs \`record\`: one of send/a/0, send/b/0`)
       }
       expect(refusal(ask(outcome), { items: [drift] }).message).toContain('one of send/a/0, send/b')
     }
@@ -425,7 +427,7 @@ describe('C2 drift: which record is meant', () => {
 
   test('C2 no other outcome takes a record', () => {
     const error = refusal(ask('send', { record: of('a') }), { items: [drift] })
-    expect(error.message).toBe('`record` has no meaning for send')
+    expect(error.message).toBe('"send" takes no `record`: leave it out')
   })
 })
 

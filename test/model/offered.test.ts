@@ -2,12 +2,13 @@
 import { describe, expect, test } from 'vitest'
 import type { ApprovalBody } from '../../src/model/approval.ts'
 import { type DecideRequest, decide } from '../../src/model/decide.ts'
-import { differences, likenessOf } from '../../src/model/decisions/alike.ts'
+import { choicesForMany, differences, likenessOf } from '../../src/model/decisions/alike.ts'
 import { choicesOf, type DecideView, mayDecide } from '../../src/model/decisions/may-decide.ts'
 import { type Choice, recordsFor } from '../../src/model/decisions/outcomes.ts'
 import type { CounterfoilError } from '../../src/model/errors.ts'
 import type { DoubtReason, Item, ItemBody, UnmatchedCall } from '../../src/model/records.ts'
 import { outcomes } from '../../src/model/records.ts'
+import { table } from '../../src/server/table.ts'
 import { attempt, item, newRun, record } from '../../src/testing/store/fixtures.ts'
 
 const { run } = newRun('r1', { state: 'waiting_human', fence: 1 })
@@ -93,7 +94,19 @@ function wordsFor(one: Item, { outcome, result }: Choice): Partial<DecideRequest
   }
 }
 
+const manyAtOnce = table.find(
+  ({ method, path }) => method === 'POST' && path === '/v1/inbox/decisions',
+)
+
 describe.each(kinds)('E2 %s', (_, one) => {
+  test('E8 what the console offers for many items is taken by the route for many', () => {
+    const items = [{ item_id: 'i1', version: 1 }]
+    for (const { outcome } of choicesForMany(one)) {
+      const read = manyAtOnce?.body?.safeParse({ items, outcome, reason: 'alike' })
+      expect([outcome, read?.success]).toEqual([outcome, true])
+    }
+  })
+
   const choices = choicesOf(view(one), one, late)
 
   test('E2 what is offered is taken, with what it says it needs, and told in words', () => {

@@ -21,8 +21,8 @@ export function Bulk({ items }: { items: readonly ItemRow[] }) {
         <BulkForm items={picked} choices={first.many} />
       ) : (
         <p>
-          They are not alike (kind, queue, graph, node or tool), so one decision cannot be about all
-          of them.
+          {`They differ in ${differences(picked)}, so one decision cannot be about all of them. `}
+          Decide them one by one, or choose others.
         </p>
       )}
       <button
@@ -38,12 +38,23 @@ export function Bulk({ items }: { items: readonly ItemRow[] }) {
   )
 }
 
+/** What can be seen of it here; the server compares the graph, the node and the schema too. */
+function differences(items: readonly ItemRow[]): string {
+  const traits: readonly (readonly [string, (item: ItemRow) => string | null])[] = [
+    ['kind', ({ kind, reason }) => `${kind} ${reason}`],
+    ['queue', ({ queue }) => queue],
+    ['tool', ({ call }) => call?.tool_name ?? null],
+  ]
+  const some = traits.filter(([, of]) => new Set(items.map(of)).size > 1)
+  return some.map(([name]) => name).join(' and ') || 'graph, node or schema'
+}
+
 /** Alike items may have words of their own: what the one decision is about is read first. */
 function Titles({ items }: { items: readonly ItemRow[] }) {
   const titles = [...new Set(items.map(({ title }) => title))]
   if (titles.length < 2) return null
   return (
-    <ul class="plain">
+    <ul class="titles">
       {titles.map((title) => (
         <li key={title}>{title}</li>
       ))}
@@ -81,7 +92,7 @@ function BulkForm(props: { items: readonly ItemRow[]; choices: ItemRow['many'] }
   return (
     <>
       <label class="field">
-        <span>Reason, kept on record with each</span>
+        <span>Reason, kept on record with each (required)</span>
         <input
           value={reason}
           maxLength={4_000}

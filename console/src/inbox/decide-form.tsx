@@ -1,16 +1,17 @@
 // What one decision needs besides itself: a result, a record, a reason, a statement.
 import { useState } from 'preact/hooks'
+import { faults, type Schema } from '../../../src/model/schema-faults.ts'
 import { api, type Problem } from '../api.ts'
 import { now, randomId } from '../clock.ts'
 import { asProblem } from '../resource.ts'
 import { say } from '../say.tsx'
-import { faults, isForm, type Schema } from '../schema.ts'
+import { isForm } from '../schema.ts'
 import { JsonField } from '../ui/json-field.tsx'
 import { Failure } from '../ui/parts.tsx'
 import { SchemaForm } from '../ui/schema-form.tsx'
 import type { Choice, ItemPageData, Outcome } from '../wire.ts'
-import { clockTime, json, parseMs } from '../words.ts'
-import { recordName } from './drift.tsx'
+import { clockTime, parseMs } from '../words.ts'
+import { recordTitle } from './drift.tsx'
 import { lockOf } from './lock.ts'
 
 interface Props {
@@ -85,7 +86,14 @@ export function DecideForm({ item, choice, blocked, done }: Props) {
 function firstSaid(item: ItemPageData, outcome: Outcome): Said {
   const said = { unknown: false, record: 0, visit: null, reason: '', evidence: '', sure: null }
   if (outcome === 'edit') return { ...said, result: editable(item) }
-  return outcome === 'happened' && isForm(item.result_schema) ? { ...said, result: {} } : said
+  const { result_schema: schema } = item
+  return outcome === 'happened' && isForm(schema) ? { ...said, result: blankOf(schema) } : said
+}
+
+/** A box that is not ticked says no. */
+function blankOf({ properties = {}, required = [] }: Schema): Record<string, boolean> {
+  const boxes = required.filter((name) => properties[name]?.type === 'boolean')
+  return Object.fromEntries(boxes.map((name) => [name, false]))
 }
 
 /** A held call's input; else all that was shown. */
@@ -233,21 +241,25 @@ function Result({ item, choice, said, change }: PartProps) {
   if (outcome === 'respond') {
     return <JsonField label="The answer" value={said.result} onValue={onValue} />
   }
-  const example = answer?.example == null ? null : `for example ${json(answer.example)}`
+  const example = answer?.example ?? null
   const form = outcome === 'happened' && isForm(schema)
   return (
     <>
       {said.unknown ? null : form ? (
-        <>
-          <SchemaForm legend="Its result" schema={schema} value={said.result} onValue={onValue} />
-          {example === null ? null : <pre class="hint example">{example}</pre>}
-        </>
+        <SchemaForm
+          legend="Its result"
+          schema={schema}
+          example={example}
+          value={said.result}
+          onValue={onValue}
+        />
       ) : (
         <JsonField
           label="Its result"
           value={said.result}
           onValue={onValue}
-          {...(example === null ? {} : { hint: `JSON, ${example}` })}
+          rows={3}
+          {...(example === null ? {} : { hint: `JSON, for example ${JSON.stringify(example)}` })}
         />
       )}
       {outcome === 'happened' && choice.result === 'optional' ? (
@@ -257,7 +269,7 @@ function Result({ item, choice, said, change }: PartProps) {
             checked={said.unknown}
             onChange={(event) => change({ unknown: event.currentTarget.checked })}
           />
-          <span>It happened, and its result is not known. The call answers nothing.</span>
+          <span>The result is not known. The run goes on without one.</span>
         </label>
       ) : null}
     </>
@@ -273,8 +285,8 @@ function Record({ item, choice, said, change }: PartProps) {
         onChange={(event) => change({ record: Number(event.currentTarget.value) })}
       >
         {recordsOf(item, choice).map((record, index) => (
-          <option key={recordName(record)} value={index}>
-            {`${recordName(record)} (${record.status})`}
+          <option key={index} value={index}>
+            {recordTitle(item, record)}
           </option>
         ))}
       </select>

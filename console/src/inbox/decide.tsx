@@ -25,15 +25,15 @@ export function DecidePanel({ item, reload }: Props) {
   }
   return (
     <Section title={closed ? 'Decided' : 'Decide'}>
-      {closed ? <Decided item={item} /> : null}
       {closed && writing ? (
         <p class="note wait" role="alert">
-          <span class="strong">{`${whoClosed(item)} while you were writing.`}</span> Nothing of
-          yours was sent. Your text is still here:
+          <span class="strong">{`${whoClosed(item)} while you were writing.`}</span> Your decision
+          was not recorded. Your text is kept below.
         </p>
       ) : null}
-      {bar === null ? null : <p class="pad">{bar}</p>}
-      {bar === null || (closed && writing) ? (
+      {closed ? <Decided item={item} /> : null}
+      {bar === null ? null : <p>{bar}</p>}
+      {bar === null && (!closed || writing) ? (
         <Choices item={item} outcome={outcome} choose={setOutcome} done={done} />
       ) : null}
     </Section>
@@ -46,8 +46,7 @@ function whoClosed({ decision }: ItemPageData): string {
 
 /** Why nobody, or not this person, decides it here. */
 function barOf(item: ItemPageData): string | null {
-  if (item.state === 'decided') return 'It is decided. Nothing is left to say.'
-  if (item.state === 'closed') return `It was closed without a decision: ${item.closed_by ?? ''}`
+  if (item.state !== 'open') return null
   if (!mayWrite()) return 'Your role is viewer: you can look, and an operator decides.'
   return item.barred
 }
@@ -65,12 +64,14 @@ function Choices({ item, outcome, choose, done }: ChoicesProps) {
   const open = item.state === 'open'
   const moved = open && version !== item.version
   const chosen = item.choices.find((one) => one.outcome === outcome)
+  // Once another has decided, only what was being written is left to read.
+  const offered = open ? item.choices : item.choices.filter((one) => one === chosen)
   return (
     <>
       {moved ? (
         <div class="note wait" role="alert">
           <p>
-            <span class="strong">The item has changed while you looked.</span> Read it again, then
+            <span class="strong">The item changed while you were reading.</span> Read it again, then
             decide. Your text is kept.
           </p>
           <button type="button" onClick={() => setVersion(item.version)}>
@@ -80,8 +81,8 @@ function Choices({ item, outcome, choose, done }: ChoicesProps) {
       ) : null}
       <fieldset class="choices" disabled={!open || moved}>
         <legend class="hidden">What is your decision?</legend>
-        {item.choices.map((one) => (
-          <Option key={one.outcome} choice={one} chosen={outcome} choose={choose} />
+        {offered.map((one) => (
+          <Option key={one.outcome} choice={one} open={open} chosen={outcome} choose={choose} />
         ))}
       </fieldset>
       {chosen === undefined ? null : (
@@ -99,13 +100,14 @@ function Choices({ item, outcome, choose, done }: ChoicesProps) {
 
 interface OptionProps {
   readonly choice: Choice
+  readonly open: boolean
   readonly chosen: Outcome | null
   readonly choose: (outcome: Outcome) => void
 }
 
-function Option({ choice, chosen, choose }: OptionProps) {
+function Option({ choice, open, chosen, choose }: OptionProps) {
   const { outcome, label, consequence } = choice
-  const lock = lockOf(choice)
+  const lock = open ? lockOf(choice) : null
   return (
     <label class={chosen === outcome ? 'choice chosen' : 'choice'}>
       <input
@@ -117,7 +119,7 @@ function Option({ choice, chosen, choose }: OptionProps) {
       />
       <span>
         <span class="strong">{label}</span>{' '}
-        {lock === null ? null : <Badge word="locked" tone="wait" />}
+        {lock === null ? null : <Badge word="not yet" tone="wait" />}
         <span class="under">{consequence}</span>
         {lock === null ? null : <span class="under lock">{lock}</span>}
       </span>

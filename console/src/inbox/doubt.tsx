@@ -1,4 +1,5 @@
 // A doubt: the call, what became of every attempt, and whether it can still land.
+import { probeWords } from '../../../src/model/decisions/words.ts'
 import { now } from '../clock.ts'
 import { Badge, Fields, Section } from '../ui/parts.tsx'
 import { Data } from '../ui/value.tsx'
@@ -13,7 +14,7 @@ export function Doubt({ item }: { item: ItemPageData }) {
       <WhereToLook look={item.where_to_look} />
       <TheCall item={item} />
       {item.call.attempts.length === 0 ? null : <Attempts item={item} />}
-      {item.reason === 'unknown' ? <Ended item={item} /> : null}
+      {item.reason === 'unknown' && item.state === 'open' ? <Ended item={item} /> : null}
     </>
   )
 }
@@ -23,8 +24,10 @@ function TheCall({ item }: { item: ItemPageData }) {
   const { subject } = call
   if (subject === null) return null
   const external = externalIdOf(item)
+  const sent = item.reason !== 'drift' && item.reason !== 'same_effect'
+  const ifSent = (text: string) => (sent ? text : null)
   return (
-    <Section title="The call">
+    <Section title={sent ? 'The call' : 'The call that waits (not sent)'}>
       <Fields
         rows={[
           [
@@ -34,10 +37,10 @@ function TheCall({ item }: { item: ItemPageData }) {
               {call.replay_class === null ? null : <Badge word={call.replay_class} />}
             </span>,
           ],
-          ['Place', `call ${subject.nth + 1} of this tool in its visit, at node ${call.node}`],
+          ['Place', `call ${subject.nth + 1} of this tool, at node ${call.node}`],
           ['Key', call.idempotency_key === null ? null : <code>{call.idempotency_key}</code>],
-          ['External id', external === null ? 'not known' : <code>{external}</code>],
-          ['Probe', probeText(item.probe)],
+          ['External id', external === null ? ifSent('not known') : <code>{external}</code>],
+          ['Probe', ifSent(probeWords(item.probe))],
           ['Error', item.error === null ? null : `${item.error.code}: ${item.error.message}`],
         ]}
       />
@@ -52,12 +55,6 @@ function externalIdOf(item: ItemPageData): string | null {
     .map((event) => event.data['externalId'] ?? event.data['external_id'])
     .filter((id) => typeof id === 'string')
   return (known.at(-1) as string | undefined) ?? null
-}
-
-function probeText(probe: string | null): string {
-  if (probe === null) return 'none: the tool has no way to ask, or was not asked'
-  const more = probe === 'no' ? ', which proves nothing while bytes may be under way' : ''
-  return `said ${probe}${more}`
 }
 
 function Attempts({ item }: { item: ItemPageData }) {

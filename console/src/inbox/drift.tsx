@@ -1,20 +1,27 @@
 // The call that waits, beside the records that a person is to compare it with: those that nothing
 // has claimed (drift), or those that may have had its effect already.
+import { sentBefore, sentWords, twice, usualCause } from '../../../src/model/decisions/words.ts'
 import { DiffView } from '../ui/diff-view.tsx'
-import { Badge, Section } from '../ui/parts.tsx'
+import { Section } from '../ui/parts.tsx'
 import { Data } from '../ui/value.tsx'
 import type { ItemPageData } from '../wire.ts'
 import { WhereToLook } from './look.tsx'
 
 type Unmatched = ItemPageData['unmatched'][number]
 
-export function recordName(record: Unmatched): string {
+/** As the command line names it. */
+function recordName(record: Unmatched): string {
   return `${record.tool_name}/${String(record.input_hash).slice(0, 12)}/${record.occurrence}`
+}
+
+/** As the page names it: its number among those that are shown, and what became of it. */
+export function recordTitle(item: ItemPageData, record: Unmatched): string {
+  const number = item.unmatched.indexOf(record) + 1
+  return `Record ${number}: ${record.tool_name} ${sentWords[record.status]}`
 }
 
 export function Drift({ item }: { item: ItemPageData }) {
   const { subject } = item.call
-  const twice = 'If it is the same, and you send it, it happens twice.'
   return (
     <Section title={subject === null ? 'Records that nothing has claimed' : 'Is it the same call?'}>
       {subject === null ? (
@@ -30,7 +37,7 @@ export function Drift({ item }: { item: ItemPageData }) {
               <code>{subject.tool_name}</code>
               {' was not sent.'}
             </span>{' '}
-            {`${sentWords(item)} ${twice}`}
+            {`${sentBefore(item.unmatched)} ${twice}`}
           </p>
           {item.reason === 'drift' ? <Cause /> : null}
         </>
@@ -45,44 +52,27 @@ export function Drift({ item }: { item: ItemPageData }) {
 function Cause() {
   return (
     <p class="dim">
-      The usual cause is a time or a random value in the input, which is another at every resume.
-      Take it from <code>ctx.now()</code>, <code>ctx.random()</code> or <code>ctx.uuid()</code>:
-      these are recorded.
+      {usualCause} Such a value is different after each restart. In the code, take it from{' '}
+      <code>ctx.now()</code>, <code>ctx.random()</code> or <code>ctx.uuid()</code>: these are
+      recorded.
     </p>
   )
 }
 
-/** Which of the records went out: what stands above must not invite to send it again. */
-function sentWords({ unmatched }: ItemPageData): string {
-  const done = unmatched.filter(({ status }) => status === 'committed').length
-  const open = unmatched.filter(
-    ({ status }) => status === 'pending' || status === 'in_doubt',
-  ).length
-  const many = (count: number, words: string) =>
-    count === 1 ? `One call before it ${words}` : `${count} calls before it ${words}`
-  const said = [
-    ...(done > 0 ? [`${many(done, 'was sent and answered')}.`] : []),
-    ...(open > 0 ? [`${many(open, 'was sent, and nobody knows how it ended')}.`] : []),
-  ]
-  return said.join(' ').replaceAll(/(\d+ calls before it) was/g, '$1 were')
-}
-
-const statusWords: Readonly<Record<string, string>> = {
-  committed: 'was sent and answered',
-  pending: 'was sent; nobody knows how it ended',
-  in_doubt: 'was sent; nobody knows how it ended',
-  failed: 'failed for certain',
-}
-
 function One({ item, record }: { item: ItemPageData; record: Unmatched }) {
+  const waits = item.call.subject?.tool_name ?? null
+  const same = record.tool_name === waits
   return (
     <div class="pair">
       <h3>
-        <code>{recordName(record)}</code> <Badge word={record.status ?? ''} />
-        <span class="under">{`This one ${statusWords[record.status ?? ''] ?? ''}.`}</span>
+        {recordTitle(item, record)}
+        <code class="under dim">{recordName(record)}</code>
       </h3>
+      {same || waits === null ? null : (
+        <p class="dim">{`It cannot answer this call: it is not a call of ${waits}.`}</p>
+      )}
       <WhereToLook look={record.where_to_look} />
-      {record.tool_name === item.call.subject?.tool_name ? (
+      {same ? (
         <DiffView
           before={record.input}
           after={item.call.input}

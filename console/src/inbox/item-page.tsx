@@ -11,7 +11,7 @@ import { Comments } from './comments.tsx'
 import { DecidePanel } from './decide.tsx'
 import { Doubt } from './doubt.tsx'
 import { Drift } from './drift.tsx'
-import { Due, For } from './list.tsx'
+import { Due, For, Reason } from './list.tsx'
 
 export function ItemPage({ id }: { id: string }) {
   const item = useResource<ItemPageData>(`/v1/inbox/${encodeURIComponent(id)}`)
@@ -32,7 +32,7 @@ function ItemView({ item, reload }: { item: ItemPageData; reload: () => void }) 
         <h1>{item.title}</h1>
         <p class="under">
           <Badge word={item.kind} />
-          {item.reason === null ? null : <Badge word={item.reason} tone="plain" />}
+          <Reason item={item} />
           <Badge word={item.state} />
         </p>
       </header>
@@ -45,8 +45,8 @@ function ItemView({ item, reload }: { item: ItemPageData; reload: () => void }) 
           <Comments item={item} reload={reload} />
         </div>
         <div class="side">
-          <Facts item={item} />
           <DecidePanel key={item.item_id} item={item} reload={reload} />
+          <Facts item={item} />
         </div>
       </div>
     </article>
@@ -107,8 +107,8 @@ function Facts({ item }: { item: ItemPageData }) {
             </Link>,
           ],
           ['Graph', `${run.graph}@${run.version}`],
-          ['Node', `${item.call.node}, visit ${run.visit}`],
-          ['Version', `${item.version}`],
+          ['Node', `${item.call.node}, visit ${item.visit}`],
+          ['Item version', `${item.version}`],
           ['Closed', item.closed_at === null ? null : <Time key="c" at={item.closed_at} />],
           ['Closed by', item.closed_by],
         ]}
@@ -132,8 +132,8 @@ function Context({ item }: { item: ItemPageData }) {
           </li>
         ))}
       </ol>
-      <p>
-        <Link to={`/runs/${encodeURIComponent(item.run_id)}`}>All of it, with its ledger</Link>
+      <p class="after">
+        <Link to={`/runs/${encodeURIComponent(item.run_id)}`}>The whole run, with its ledger</Link>
       </p>
     </Section>
   )

@@ -121,7 +121,7 @@ const columns: readonly Column<ItemRow>[] = [
         </Link>
         <span class="under">
           <Badge word={item.kind} />
-          {item.reason === null ? null : <Badge word={item.reason} tone="plain" />}
+          <Reason item={item} />
           {item.state === 'open' ? null : <Badge word={item.state} />}
         </span>
       </>
@@ -135,6 +135,12 @@ const columns: readonly Column<ItemRow>[] = [
     cell: ({ run_id }) => <Link to={`/runs/${encodeURIComponent(run_id)}`}>{run_id}</Link>,
   },
 ]
+
+/** Why it is a doubt. */
+export function Reason({ item: { reason } }: { item: Pick<ItemRow, 'reason'> }) {
+  if (reason === null) return null
+  return <Badge word={reason === 'unknown' ? 'outcome unknown' : reason} tone="plain" />
+}
 
 function Waits({ item }: { item: ItemRow }) {
   return item.state === 'open' ? <Since at={item.created_at} /> : <Time at={item.closed_at} />
@@ -151,7 +157,7 @@ export function Due({ item }: { item: Pick<ItemRow, 'due_at' | 'state'> }) {
 }
 
 export function For({ item }: { item: Pick<ItemRow, 'queue' | 'deciders'> }) {
-  const who = item.deciders === null ? 'anyone who operates' : item.deciders.join(', ')
+  const who = item.deciders === null ? 'any operator' : item.deciders.join(', ')
   return (
     <>
       {item.queue}

@@ -7,9 +7,9 @@ import { clockTime, duration, parseMs } from '../words.ts'
 /** Until when an outcome cannot be said; null if it can. */
 export function lockOf({ locked }: Choice): string | null {
   if (locked === null) return null
-  if (locked.until === null) return `Locked: ${locked.why}.`
+  if (locked.until === null) return `Not allowed yet: ${locked.why}.`
   const from = parseMs(locked.until)
   if (from <= now.value) return null
   const still = duration(from - now.value, true)
-  return `Locked for ${still}, until ${clockTime(from)}: what was sent may still arrive.`
+  return `Not allowed for ${still} more, until ${clockTime(from)}: what was sent may still arrive.`
 }

@@ -9,17 +9,15 @@ export function WhereToLook({ look }: { look: Look | null }) {
   // The server lets only such addresses through; a link is worth a second look.
   const link = url !== null && /^https?:\/\//i.test(url) ? url : null
   return (
-    <p class="note look" role="note">
+    <p class="note busy look" role="note">
       <span class="strong">Look here first. </span>
-      {say === null ? null : <span>{`${say} `}</span>}
+      {say}
       {link === null ? null : (
-        <a href={link} target="_blank" rel="noopener noreferrer">
+        <a class="under" href={link} target="_blank" rel="noopener noreferrer">
           {link}
         </a>
       )}
-      {fault === null ? null : (
-        <span class="under dim">{`Its tool could not say where: ${fault}`}</span>
-      )}
+      {fault === null ? null : <span class="under dim">{`No link is shown: ${fault}.`}</span>}
     </p>
   )
 }

@@ -28,15 +28,20 @@ function ofAttempt(attempt: Attempt): Moment[] {
   const moments: Moment[] = [
     {
       at: attempt.dispatched_at,
-      what: 'Intent recorded, then dispatched',
-      more: `${name} by ${worker}; its id ${attempt.attempt_id}`,
+      what: 'Sent',
+      more: `${name}, by ${worker}; attempt id ${attempt.attempt_id}`,
       tone: 'busy',
     },
   ]
   if (attempt.ended_at !== null) {
     const tone = attempt.outcome === 'landed' ? 'good' : 'bad'
     const more = attempt.outcome === null ? '' : `outcome: ${spaced(attempt.outcome)}`
-    moments.push({ at: attempt.ended_at, what: `Its function ended (${name})`, more, tone })
+    moments.push({
+      at: attempt.ended_at,
+      what: `The tool's function returned (${name})`,
+      more,
+      tone,
+    })
   }
   if (attempt.worker_died_at !== null) {
     const more = [worker, attempt.death_proof].filter(Boolean).join('; ')
@@ -54,7 +59,9 @@ function ofEvent({ at, kind, data }: Event): Moment[] {
   }
   if (kind === 'probed') {
     const tone = data['landed'] === 'yes' ? 'good' : 'wait'
-    return [{ at, what: `Probe: landed ${text('landed')}`, more: text('tool'), tone }]
+    return [
+      { at, what: `Upstream asked: did it happen? ${text('landed')}`, more: text('tool'), tone },
+    ]
   }
   if (kind === 'call_attempt_failed') {
     return [{ at, what: 'Attempt failed', more: text('message') || text('error'), tone: 'bad' }]

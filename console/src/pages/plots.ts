@@ -73,7 +73,8 @@ export const plots: readonly PlotSpec[] = [
   {
     title: 'Commit batches',
     tells: 'How many commits of different runs share a transaction.',
-    absent: 'Workers measure it, and this server is none: see their own metrics.',
+    absent:
+      'Only workers measure this, and this server is not a worker: see the metrics of the workers.',
     text: count,
     series: [['commits in a batch', 'commits.batch_mean']],
   },

@@ -58,15 +58,15 @@ export function marksOf(entry: Entry, events: readonly Event[]): Mark[] {
   const marks = events.flatMap(({ kind, data, at, visit: place }): Mark[] => {
     if (place !== visit || !inside(at)) return []
     if (kind === 'taken_over' && data['cause'] === 'dead') {
-      return [{ at, words: `worker ${String(data['from'] ?? '')} died`, tone: 'bad' }]
+      return [{ at, words: `Its worker ${String(data['from'] ?? '')} died`, tone: 'bad' }]
     }
     const about = kind === 'doubt' && String(data['title'] ?? '').startsWith(`${tool}:`)
-    return about ? [{ at, words: 'put before a person', tone: 'wait' }] : []
+    return about ? [{ at, words: 'Put before a person', tone: 'wait' }] : []
   })
   const said = entry.decisions
     .filter(({ outcome }) => outcome !== 'vote' && outcome !== 'comment')
     .map(({ at, outcome, by, reason }): Mark => {
-      return { at, words: `${spaced(outcome)}, by ${by}: ${reason}`, tone: 'good' }
+      return { at, words: `${by} decided "${spaced(outcome)}": ${reason}`, tone: 'good' }
     })
   return [...marks, ...said].sort((a, b) => a.at.localeCompare(b.at))
 }

@@ -47,12 +47,21 @@ export function Timeline({ run }: { run: RunView }) {
   )
 }
 
+const fates: readonly (readonly [Fate, string])[] = [
+  ['executed', 'sent and answered'],
+  ['hit', 'answered from its receipt after a restart'],
+  ['decided', 'a person said how it ended'],
+  ['parked', 'waits for a person'],
+]
+
 function Legend() {
   return (
     <p class="legend dim">
-      <Badge word="executed" /> sent and answered <Badge word="hit" /> answered by its receipt on a
-      resume <Badge word="decided" /> a person said how it ended <Badge word="parked" /> before a
-      person
+      {fates.map(([fate, words]) => (
+        <span key={fate}>
+          <Badge word={fate} tone={fateTones[fate]} /> {words}
+        </span>
+      ))}
     </p>
   )
 }
@@ -83,7 +92,7 @@ function Visit({ stop, claims, events }: VisitProps) {
     <li>
       <h3>
         {stop.node} <span class="dim">{`visit ${stop.visit}`}</span> <Time at={stop.at} />{' '}
-        {resumes > 1 ? <span class="dim">{`resumed ${plural(resumes - 1, 'time')}`}</span> : null}
+        {resumes > 1 ? <span class="dim">{`resumed ${times(resumes - 1)}`}</span> : null}
       </h3>
       {stop.entries.length === 0 ? null : (
         <ul class="calls">
@@ -132,20 +141,31 @@ function Call({ entry, hits, stop, marks }: CallProps) {
       <span class="dim">
         {duration(until - from)}
         {entry.attempt_count > 1 ? `, ${plural(entry.attempt_count, 'attempt')}` : ''}
-        {hits > 0 ? `, answered again ${plural(hits, 'time')}` : ''}
+        {hits > 0 ? `, answered again ${times(hits)}` : ''}
         {entry.external_id === null ? '' : `, ${entry.external_id}`}
       </span>
-      {marks.length === 0 ? null : (
-        <ul class="plain marks">
-          {marks.map(({ at, words, tone }) => (
-            <li key={`${at}${words}`} class={tone}>
-              {words} <Time at={at} />
-            </li>
-          ))}
-        </ul>
-      )}
+      {marks.length === 0 ? null : <Marks marks={marks} />}
     </li>
   )
+}
+
+function Marks({ marks }: { marks: readonly Mark[] }) {
+  return (
+    <ul class="timeline marks">
+      {marks.map(({ at, words, tone }) => (
+        <li key={`${at}${words}`} class={tone}>
+          {words}{' '}
+          <span class="dim">
+            <Time at={at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : plural(count, 'time')
 }
 
 /** When in its visit the call was under way. */

@@ -1,21 +1,30 @@
 // A form made of a JSON schema: a field for each simple property, JSON for the others.
-import { useId } from 'preact/hooks'
-import { faults, isForm, kindOf, type Schema } from '../schema.ts'
+import { useId, useState } from 'preact/hooks'
+import { faults, type Schema } from '../../../src/model/schema-faults.ts'
+import { isForm, kindOf } from '../schema.ts'
 import { spaced } from '../words.ts'
 import { JsonField } from './json-field.tsx'
 
 interface Props {
   readonly legend: string
   readonly schema: unknown
+  /** A value as it may look, told field by field. */
+  readonly example?: unknown
   readonly value: unknown
   readonly onValue: (value: unknown) => void
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-export function SchemaForm({ legend, schema, value, onValue }: Props) {
+export function SchemaForm({ legend, schema, example, value, onValue }: Props) {
+  const [touched, setTouched] = useState(false)
   const fields = typeof value === 'object' && value !== null && !Array.isArray(value)
-  const wrong = schema && value !== undefined ? faults(schema as Schema, value) : []
+  // Nobody is told what is wrong before they have begun.
+  const wrong = touched && schema && value !== undefined ? faults(schema as Schema, value) : []
+  const say = (next: unknown) => {
+    setTouched(true)
+    onValue(next)
+  }
   return (
     <fieldset class="edit">
       <legend>{legend}</legend>
@@ -27,11 +36,12 @@ export function SchemaForm({ legend, schema, value, onValue }: Props) {
             schema={inner}
             required={schema.required?.includes(name) ?? false}
             value={(value as Fields)[name]}
-            onValue={(next) => onValue(changed(value as Fields, name, next))}
+            example={(example as Fields | null | undefined)?.[name]}
+            onValue={(next) => say(changed(value as Fields, name, next))}
           />
         ))
       ) : (
-        <JsonField label="In place of what is shown" value={value} onValue={onValue} rows={10} />
+        <JsonField label="In place of what is shown" value={value} onValue={say} rows={10} />
       )}
       <div role="status">
         {wrong.length === 0 ? null : (
@@ -56,6 +66,7 @@ interface FieldProps {
   readonly schema: Schema
   readonly required: boolean
   readonly value: unknown
+  readonly example: unknown
   readonly onValue: (value: unknown) => void
 }
 
@@ -64,7 +75,11 @@ function SchemaField(props: FieldProps) {
   const kind = kindOf(schema)
   const label = `${schema.title ?? spaced(name)}${props.required ? '' : ' (may be left out)'}`
   const id = useId()
-  if (kind === 'json') return <JsonField label={label} value={value} onValue={onValue} rows={5} />
+  const hint = hintOf(props)
+  if (kind === 'json') {
+    const more = hint === null ? {} : { hint: `JSON; ${hint}` }
+    return <JsonField label={label} value={value} onValue={onValue} rows={5} {...more} />
+  }
   if (kind === 'boolean') {
     return (
       <label class="check">
@@ -86,6 +101,11 @@ function SchemaField(props: FieldProps) {
           value={String(value ?? '')}
           onChange={(e) => onValue(e.currentTarget.value)}
         >
+          {value === undefined ? (
+            <option value="" disabled>
+              choose one
+            </option>
+          ) : null}
           {(schema.enum ?? []).map((one) => (
             <option key={String(one)}>{String(one)}</option>
           ))}
@@ -93,14 +113,20 @@ function SchemaField(props: FieldProps) {
       ) : (
         <Entry id={id} {...props} />
       )}
-      {schema.description === undefined ? null : <span class="hint">{schema.description}</span>}
+      {hint === null ? null : <span class="hint">{hint}</span>}
     </div>
   )
 }
 
+function hintOf({ schema, example }: FieldProps): string | null {
+  const text = typeof example === 'string' ? example : JSON.stringify(example)
+  const like = example === undefined ? '' : `for example ${text}`
+  return [schema.description ?? '', like].filter(Boolean).join('; ') || null
+}
+
 const longText = 60
 
-function Entry({ id, schema, value, onValue }: FieldProps & { id: string }) {
+function Entry({ id, schema, value, required, onValue }: FieldProps & { id: string }) {
   if (schema.type !== 'string') {
     return (
       <input
@@ -116,8 +142,10 @@ function Entry({ id, schema, value, onValue }: FieldProps & { id: string }) {
     )
   }
   const text = String(value ?? '')
-  const onInput = (event: { currentTarget: { value: string } }) =>
-    onValue(event.currentTarget.value)
+  const onInput = (event: { currentTarget: { value: string } }) => {
+    const next = event.currentTarget.value
+    onValue(next === '' && !required ? undefined : next)
+  }
   return text.length > longText || text.includes('\n') ? (
     <textarea id={id} rows={4} value={text} onInput={onInput} />
   ) : (

@@ -5,8 +5,8 @@ import { type DecideOptions, decideItem } from '../deciding.ts'
 
 const seen = `
 It is about what you have seen: give the --version that \`counterfoil inbox show\`
-prints. Without it the item is shown, and you are asked; where nobody can be
-asked, nothing is decided, and the command to give is told.`
+prints. Without it the item is shown, and you are asked; without a terminal
+nothing is decided, and the exact command is printed.`
 
 const approveHelp = `
 The approval holds for exactly what is shown. With --edit it is given for

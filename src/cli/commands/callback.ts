@@ -9,9 +9,9 @@ import { wrap } from '../text.ts'
 import { parseJson } from '../usage.ts'
 
 const help = `
-For an upstream that cannot call back by itself, or did and was not heard. The
+For an upstream that cannot call back by itself, or whose callback was lost. The
 token is what the tool got from call.defer() and passed on. A call is settled
-once: the same again changes nothing, something else is too late.
+once: the same again changes nothing, another answer comes too late.
 
 Examples:
   counterfoil callback settle cb_91… --result '{"orderId": "o-7"}'

@@ -143,7 +143,9 @@ function optionsOf(file: string, given: Options): ChaosFileOptions {
     throw usageError('--from <store> and --run <id> belong together: a recorded run')
   }
   if (kills !== undefined && given.everyBoundary) {
-    throw usageError('--kills chooses some crash points, --every-boundary takes all: say one')
+    throw usageError(
+      '--kills chooses some crash points, --every-boundary takes all: give only one of them',
+    )
   }
   if (given.store !== undefined && !/^postgres(ql)?:/.test(given.store)) {
     throw usageError(

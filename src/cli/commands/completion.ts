@@ -16,7 +16,7 @@ Example:
   eval "$(counterfoil completion bash)"`
 
 function shellArgument(): Argument {
-  const argument = new Argument('<shell>', 'whose script it is to be')
+  const argument = new Argument('<shell>', 'the shell that you use')
   // Only told: what is not among them is refused below, in words like everywhere else.
   argument.argChoices = [...shells]
   return argument

@@ -6,19 +6,21 @@ import { type DecideOptions, decideItem } from '../deciding.ts'
 import { oneOf } from '../usage.ts'
 
 const help = `
-Outcomes (\`counterfoil inbox show\` tells those of an item, and what follows):
+Outcomes (\`counterfoil inbox show\` lists those of an item, and what follows):
   of an approval                 approve, edit, reject, respond, abandon
   of a question                  respond, fail, abandon
   of a call nobody knows about   happened, did_not_happen, fail, abandon
   of a call without its record   use_record, send, retire_record, fail, abandon
+  of a run that kills workers    resume, abandon
 Short forms: counterfoil approve, reject and respond.
 
 A decision is about what you have seen: \`counterfoil inbox show\` prints the
-version to give. Without it the item is shown, and you are asked; where nobody
-can be asked, nothing is decided, and the command to give is told.
+version to give. Without it the item is shown, and you are asked; without a
+terminal nothing is decided, and the exact command is printed.
 
-"did_not_happen" and "fail" are refused while what was sent may still arrive.
---made-sure states, on record and under your name, that you know better.
+"did_not_happen" and "fail" are not allowed yet while what was sent may still
+arrive. --made-sure states, on record and under your name, that every attempt is
+over.
 
 Examples:
   counterfoil decide item_1f0c… happened --result '{"messageId": "m-7"}' \\
@@ -43,7 +45,7 @@ export function addDecide(program: Command): void {
     .option('--claim <claims...>', 'what else they are: role:finance, group:board')
     .option('--reason <text>', 'why; required, and kept on record')
     .option('--evidence <text>', 'where it can be seen: a link, a line of a log')
-    .option('--made-sure', 'earlier attempts are over, whatever the quiet time says')
+    .option('--made-sure', 'state on record that every earlier attempt is over')
     .option('--version <n>', 'the version of the item that you looked at')
     .option('-y, --yes', 'take the present version, and do not ask')
     .addHelpText('after', help)

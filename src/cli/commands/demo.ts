@@ -31,8 +31,8 @@ export function addDemo(program: Command): void {
   const command = program
     .command('demo')
     .description('watch an agent be killed, resume, and send no e-mail twice')
-    .option('--auto', 'the story, once: it decides by what is in the outbox')
-    .option('--terminal', 'the story, once: you decide, in this terminal')
+    .option('--auto', 'a short story that decides by itself, from the outbox')
+    .option('--terminal', 'a short story in this terminal; you decide')
     .option('--data <dir>', 'the folder for everything it writes (a fresh one)')
     .option('--port <n>', 'where the server listens (7070, or any that is free)')
     .addHelpText('after', help)

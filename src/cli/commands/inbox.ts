@@ -19,6 +19,7 @@ interface Options {
   kind?: string
   state?: string
   run?: string
+  queue?: string
   limit?: string
   cursor?: string
 }
@@ -50,6 +51,7 @@ export function addInbox(program: Command): void {
     .option('--kind <kind>', `only one kind: ${kinds.join(', ')}`)
     .option('--state <state>', `${states.join(', ')} (open)`)
     .option('--run <id>', 'only items of this run')
+    .option('--queue <name>', 'only items of this queue')
     .option('--limit <n>', `at most so many (${limits.pageSize}; up to ${limits.pageSizeMax})`)
     .option('--cursor <text>', 'go on where an earlier list ended')
     .allowExcessArguments()
@@ -85,14 +87,15 @@ async function listInbox(cli: Cli, options: Options): Promise<void> {
     state,
     ...(options.kind === undefined ? {} : { kind: oneOf('kind', options.kind, kinds) }),
     ...(options.run === undefined ? {} : { runId: options.run }),
+    ...(options.queue === undefined ? {} : { queue: options.queue }),
     ...(options.cursor === undefined ? {} : { cursor: options.cursor }),
     countMax: wholeNumber('--limit', options.limit ?? `${limits.pageSize}`, limits.pageSizeMax),
   }
   const { items, next } = await withStore(cli, (cf) => cf.inbox.list(filter))
   cli.out.data({ items: items.map(itemJson), next })
   if (items.length === 0) {
-    const narrowed = options.kind ?? options.run ?? options.cursor
-    if (state !== 'open' || narrowed !== undefined) cli.out.text('No items like that.')
+    const narrowed = options.kind ?? options.run ?? options.queue ?? options.cursor
+    if (state !== 'open' || narrowed !== undefined) cli.out.text('No item fits these filters.')
     else cli.out.text('Nothing waits for a person.')
     return
   }
@@ -105,7 +108,7 @@ async function listInbox(cli: Cli, options: Options): Promise<void> {
 }
 
 function again(options: Options, cursor: string): string[] {
-  const kept = (['kind', 'state', 'run', 'limit'] as const).flatMap((name) => {
+  const kept = (['kind', 'state', 'run', 'queue', 'limit'] as const).flatMap((name) => {
     const value = options[name]
     return value === undefined ? [] : [`--${name}`, value]
   })

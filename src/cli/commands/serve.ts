@@ -43,7 +43,7 @@ export function addServe(program: Command): void {
     .option('--port <n>', 'where it listens (7070; 0 for any that is free)')
     .option('--host <name>', 'on which address (127.0.0.1)')
     .option('--public-url <url>', 'where people reach it, behind a proxy that speaks TLS')
-    .option('--insecure-http', 'listen for others without TLS: everybody can listen in')
+    .option('--insecure-http', 'listen without TLS: others on the network can read it all')
     .option('--worker', 'also work on runs of the files')
     .option('--concurrency <n>', 'runs at once, with --worker (10)')
     .addHelpText('after', help)

@@ -32,7 +32,7 @@ Examples:
 export function addWebhook(program: Command): void {
   const command = program
     .command('webhook')
-    .description('tell others what waits, and let others tell us')
+    .description('send notices to others, and accept signed requests')
     .addHelpText('after', help)
   addAdd(command)
   addList(command)
@@ -59,7 +59,7 @@ function addAdd(parent: Command): void {
     .option('--queue <queues...>', 'only items of these queues')
     .option('--format <format>', `${subscription.formats.join(', ')} (standard)`)
     .option('--links-for <name>', 'with links that decide approvals, once, in this name')
-    .option('--allow-private', 'an address of this network is meant')
+    .option('--allow-private', 'allow an address of this private network')
     .action((url: string, options: AddOptions) => add(cliOf(command), url, options))
   addExample(command, 'webhook add https://example.com/hook')
   addGlobals(command)
@@ -108,7 +108,7 @@ async function list(cli: Cli): Promise<void> {
 function addRemove(parent: Command): void {
   const command = parent
     .command('remove <id>')
-    .description('tell a receiver no more')
+    .description('stop telling a receiver')
     .action(async (id: string) => {
       const cli = cliOf(command)
       await withStore(cli, ({ store }) => subscription.removeSubscription(store, cli.namespace, id))

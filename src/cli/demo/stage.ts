@@ -88,7 +88,10 @@ function usableFolder(given: string): string {
 /** The demo shows what it says, or it fails. */
 export function must(holds: boolean, what: string): asserts holds {
   if (holds) return
-  throw new CounterfoilError('DEMO_FAILED', `this is not what the demo is about to show: ${what}`)
+  throw new CounterfoilError(
+    'DEMO_FAILED',
+    `a step of the demo did not happen as expected: ${what}`,
+  )
 }
 
 /** Waits, but not for ever. */

@@ -112,6 +112,7 @@ export function itemJson(item: Item) {
     version: item.version,
     queue: item.queue,
     title: item.title,
+    visit: item.visit,
     due_at: iso(slaOf(item)),
     overdue_at: iso(slaPassedAt(item)),
     ...escalationJson(deadlinesOf(item) ?? {}),

@@ -30,11 +30,19 @@ export function differences(a: Placed, b: Placed): string[] {
 
 // What can be said of many without looking into each: nothing that needs a result or a record, and
 // nothing that sends what a record may have sent.
-const ofMany: readonly Outcome[] = ['approve', 'reject', 'did_not_happen', 'fail', 'resume']
+export const outcomesForMany = [
+  'approve',
+  'reject',
+  'did_not_happen',
+  'fail',
+  'resume',
+  'abandon',
+] as const satisfies readonly Outcome[]
 
 /** What is offered for many items that are alike, with its words. */
 export function choicesForMany(item: Item) {
-  const some = outcomesOf(item).filter((one) => ofMany.includes(one) || one === 'abandon')
+  const ofMany: readonly Outcome[] = outcomesForMany
+  const some = outcomesOf(item).filter((one) => ofMany.includes(one))
   return some.map((outcome) => {
     const { label, grave } = choiceOf(item, outcome, null)
     return { outcome, label, grave }

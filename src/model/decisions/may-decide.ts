@@ -33,26 +33,43 @@ export function choicesOf(now: Sent | null, item: Item, at: number): Choice[] {
   })
 }
 
+/** What ended the item, of the rows that can be trusted; null while nobody has. */
+export function decisionOn<Row extends Decision & { readonly verifies?: boolean }>(
+  rows: readonly Row[],
+  itemId: string,
+): Row | null {
+  const own = rows.filter((row) => row.itemId === itemId && row.verifies !== false)
+  return own.findLast((row) => row.outcome !== 'comment' && row.outcome !== 'vote') ?? null
+}
+
 /** Why nobody decides it any more, or not this person (if one is named); null if they may. */
 export function mayDecide(
-  now: Pick<DecideView, 'run' | 'records' | 'evidence'>,
+  now: Pick<DecideView, 'run' | 'records' | 'evidence' | 'decisions'>,
   item: Item,
   who: Decider | null,
   at: number,
 ): CounterfoilError | null {
   const notTheirs = who && deciderFault(now.run, item, who)
-  return closedFault(item, at) ?? notTheirs ?? settledFault(now, item)
+  return closedFault(now, item, at) ?? notTheirs ?? settledFault(now, item)
 }
 
-function closedFault(item: Item, at: number): CounterfoilError | null {
+function closedFault(
+  { decisions }: Pick<DecideView, 'decisions'>,
+  item: Item,
+  at: number,
+): CounterfoilError | null {
   const { expire } = item.body.approval ?? {}
   if (item.state === 'open' && expire && expire.at <= at) {
     const when = new Date(expire.at).toISOString()
     return closed(`item ${item.itemId} has expired (${when}); nothing is left to decide`)
   }
   if (item.state === 'open') return null
-  const how = item.state === 'decided' ? 'was decided' : `was closed: ${item.closedBy}`
-  return closed(`item ${item.itemId} ${how}; nothing is left to decide`)
+  if (item.state === 'closed') {
+    return closed(`item ${item.itemId} was closed: ${item.closedBy}; nothing is left to decide`)
+  }
+  const said = decisionOn(decisions, item.itemId)
+  const how = said ? ` "${said.outcome}" by ${said.by}` : ''
+  return closed(`item ${item.itemId} was decided${how}; nothing is left to decide`)
 }
 
 /**
@@ -69,10 +86,15 @@ function settledFault(
   const landed = ofCall(now.evidence, key).some(
     (row) => row.outcome === 'landed' && row.verifies !== false,
   )
-  if (landed) return closed(`late evidence says that the call of item ${item.itemId} landed`)
+  if (landed)
+    return closed(
+      `the call of item ${item.itemId} happened: late evidence says so; nothing is left to decide`,
+    )
   const record = now.records.find((row) => keyOf(row) === key)
   if (record?.status !== 'committed' && record?.status !== 'failed') return null
-  return closed(`the call of item ${item.itemId} is ${record.status} by now`)
+  return closed(
+    `the call of item ${item.itemId} is ${record.status} by now; nothing is left to decide`,
+  )
 }
 
 type Sent = Pick<DecideView, 'attempts' | 'deaths'>

@@ -13,7 +13,7 @@ export function recordOf(item: Item, said: Said): Pick<Decision, 'record' | 'res
   const resultJson = said.result === undefined ? null : canonical(said.result)
   if (said.outcome !== 'use_record' && said.outcome !== 'retire_record') {
     if (said.record === undefined) return { record: null, resultJson }
-    throw invalid(`\`record\` has no meaning for ${said.outcome}`)
+    throw invalid(`"${said.outcome}" takes no \`record\`: leave it out`)
   }
   const found = recordMeant(item, said)
   if (said.outcome === 'use_record') checkUse(item, said, found)
@@ -31,7 +31,7 @@ function recordMeant({ body: { unmatched } }: Item, { outcome, record: wanted }:
   const found = wanted ? unmatched.find((record) => keyOf(record) === keyOf(wanted)) : only
   if (found) return found
   const names = unmatched.map((record) => keyOf(record)).join(', ') || 'none'
-  throw invalid(`${outcome} needs \`record\`: one of ${names}`)
+  throw invalid(`"${outcome}" needs \`record\`: one of ${names}`)
 }
 
 function checkUse({ body: { subject } }: Item, { result }: Said, found: UnmatchedCall): void {

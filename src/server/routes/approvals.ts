@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Inbox } from '../../client/inbox.ts'
 import { iso } from '../../client/wire/iso.ts'
 import { decisionJson } from '../../client/wire/rows.ts'
+import { outcomesForMany } from '../../model/decisions/alike.ts'
 import * as modelLimits from '../../model/limits.ts'
 import * as limits from '../limits.ts'
 import { addStatus } from '../problem.ts'
@@ -24,7 +25,7 @@ const decideAlike = route({
       .array(z.strictObject({ item_id: shapes.id, version: z.int().min(1) }))
       .min(1)
       .max(modelLimits.bulkMax),
-    outcome: z.enum(['approve', 'reject', 'fail', 'did_not_happen', 'abandon']),
+    outcome: z.enum(outcomesForMany),
     reason: shapes.reason,
     evidence: z.string().trim().min(1).max(modelLimits.saidLengthMax).optional(),
     made_sure: z.boolean().optional(),

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { graphOf, Inbox } from '../../client/inbox.ts'
 import { lookAt } from '../../client/item.ts'
+import { nextFor, whatNext } from '../../client/next.ts'
 import { iso } from '../../client/wire/iso.ts'
 import { decisionJson, eventJson, itemJson, itemViewJson, runJson } from '../../client/wire/rows.ts'
 import { choicesForMany, likenessOf } from '../../model/decisions/alike.ts'
@@ -61,20 +62,22 @@ const list = route({
 export async function shownItem(call: Call<{ item: string }>) {
   const { client, params: at, who } = call
   const { store, clock, namespace } = client
-  const look = await lookAt({ store, inbox: new Inbox(client) }, at.item, {
-    by: who.name,
-    claims: who.claims,
-  })
+  const by = { by: who.name, claims: who.claims }
+  const look = await lookAt({ store, inbox: new Inbox(client) }, at.item, by)
   const { item } = look
   const run = await store.getRun({ namespace, runId: item.runId })
   const events = await store.listEvents(item, { countMax: eventsShown })
   const now = clock.now()
+  const next = item.state === 'open' ? null : await nextFor(store, item, by)
   return {
     ...itemViewJson(look),
     ...{ waited_ms: listed(item, now).waited_ms, overdue: listed(item, now).overdue },
     run: run && { ...runJson(run), started_by: run.startedBy },
     events: events.items.map((row) => ({ id: row.id, ...eventJson(row) })),
     quiet_until: item.quietUntil === null ? null : iso(item.quietUntil),
+    // Once it is decided: what follows.
+    what_next: run && item.state !== 'open' ? whatNext(run) : null,
+    next: next && itemJson(next),
     result_schema: run && resultSchema(client.graphs.get(`${run.graph}@${run.version}`), item),
   }
 }

@@ -79,7 +79,8 @@ const look = route({
       const { store } = call.server
       const link = await findLink(store, call.params.token)
       const item = await store.getItem(link.namespace, link.itemId)
-      if (item === null) throw new CounterfoilError('LINK_NOT_FOUND', 'what it is about is gone')
+      if (item === null)
+        throw new CounterfoilError('LINK_NOT_FOUND', 'the item of this link is no longer there')
       return page(200, 'Do you mean it?', confirmation(link, item))
     }),
 })
@@ -121,11 +122,15 @@ function said({ request, bytes }: Call, link: Link) {
     ? parseJson(text === '' ? '{}' : text)
     : Object.fromEntries(new URLSearchParams(text))
   const parsed = form.safeParse(given)
-  if (!parsed.success) throw new CounterfoilError('REQUEST_INVALID', 'body: outcome and reason')
+  if (!parsed.success)
+    throw new CounterfoilError('REQUEST_INVALID', 'body: `outcome` and `reason` are required')
   const [only] = link.outcomes
   const outcome = parsed.data.outcome ?? (link.outcomes.length === 1 ? only : undefined)
   if (outcome === undefined || !link.outcomes.includes(outcome)) {
-    throw new CounterfoilError('REQUEST_INVALID', `outcome: ${link.outcomes.join(' or ')}`)
+    throw new CounterfoilError(
+      'REQUEST_INVALID',
+      `outcome: this link allows ${link.outcomes.join(' or ')}`,
+    )
   }
   return { outcome, reason: parsed.data.reason || `${outcome} by link` }
 }

@@ -24,7 +24,11 @@ const ready = route({
   answer: z.object({ ok: z.literal(true) }),
   handler: async ({ server: { store } }) => {
     const moved = await store.moved()
-    if (moved !== null) throw new CounterfoilError('STORE_MOVED', 'the store was moved')
+    if (moved !== null)
+      throw new CounterfoilError(
+        'STORE_MOVED',
+        'the store was moved or copied; `counterfoil store status` says more',
+      )
     return { json: { ok: true } }
   },
 })

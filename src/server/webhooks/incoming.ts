@@ -123,5 +123,5 @@ async function obey(client: ClientContext, source: Source, id: string, said: Inc
 }
 
 function unknown(): CounterfoilError {
-  return new CounterfoilError('SIGNATURE_INVALID', 'the request was refused: nobody has signed it')
+  return new CounterfoilError('SIGNATURE_INVALID', 'the request was refused: it has no signature')
 }

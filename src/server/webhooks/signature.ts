@@ -59,7 +59,7 @@ export function verify(
     const expected = sign(secret, { id, timestamp: seconds }, bytes)
     return claimed.some((one) => isSame(one, expected))
   })
-  if (!right) throw refused('its signature is not right')
+  if (!right) throw refused('its signature does not match')
   if (Math.abs(nowMs - seconds * 1_000) > toleranceMs) {
     throw refused('it was signed too long ago, or by a clock that is wrong')
   }

@@ -61,7 +61,7 @@ function checkUrl(url: string, allowPrivate: boolean): void {
   if (protocol !== 'https:' && !(protocol === 'http:' && allowPrivate)) {
     throw bad('`url` must begin with https://; http:// needs allow_private')
   }
-  if (username !== '' || password !== '') throw bad('no name and password belong into `url`')
+  if (username !== '' || password !== '') throw bad('`url` must not contain a name or a password')
   checkLiteral(hostname, { allowPrivate })
 }
 

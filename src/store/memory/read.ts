@@ -136,7 +136,10 @@ export function paged<T>(
 ): Page<T> {
   const from = cursor === undefined ? 0 : Number(cursor)
   if (cursor === '' || !Number.isInteger(from) || from < 0) {
-    throw new CounterfoilError('CURSOR_INVALID', `cursor ${JSON.stringify(cursor)} is not ours`)
+    throw new CounterfoilError(
+      'CURSOR_INVALID',
+      `cursor ${JSON.stringify(cursor)} was not given by this list; begin again without one`,
+    )
   }
   const to = from + Math.min(countMax, limits.pageSizeMax)
   return { items: rows.slice(from, to), next: to < rows.length ? String(to) : null }

@@ -37,7 +37,8 @@ export interface GivenRole {
  * name, the former role loses its rights.
  */
 export async function createRoles(query: Query, schema: string, roles: Roles): Promise<void> {
-  if (roles.worker === roles.reader) throw invalid(roles.worker, 'worker and reader are two roles')
+  if (roles.worker === roles.reader)
+    throw invalid(roles.worker, 'worker and reader must be different roles')
   const former = await readRoles(query, schema)
   for (const name of [roles.worker, roles.reader]) {
     if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name) || name.startsWith('pg_')) {

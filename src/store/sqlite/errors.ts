@@ -34,9 +34,9 @@ const templates = {
     says: 'it was written by a newer Counterfoil; upgrade this installation; nothing was changed',
   },
   STORE_MIGRATION_CHANGED: {
-    says: 'a migration that was applied to it reads differently now; nothing was changed',
+    says: 'a migration that was applied to it has changed since; nothing was changed in the store',
   },
-  STORE_NOT_DURABLE: { says: 'it does not keep what it acknowledges' },
+  STORE_NOT_DURABLE: { says: 'its settings or its disk can lose what was written' },
   STORE_NETWORK_FS: {
     says: 'it lies on a network file system; put it on a local disk',
   },

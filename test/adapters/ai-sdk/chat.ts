@@ -138,7 +138,12 @@ export function shopOf(
         },
       }),
     },
-    classes: { order: { replayClass: 'unsafe_on_replay', quietMs: 1 } },
+    classes: {
+      order: {
+        ...{ replayClass: 'unsafe_on_replay', quietMs: 1 },
+        whereToLook: ({ item }: { item: string }) => ({ say: `Look for ${item} in the shop.` }),
+      },
+    },
   })
   const route = (cf: Counterfoil): Handler =>
     chatRoute({

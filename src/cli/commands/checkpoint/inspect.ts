@@ -23,7 +23,7 @@ Examples:
 export function addCheckpointInspect(checkpoint: Command): void {
   const command = checkpoint
     .command('inspect <run>')
-    .description('show a checkpoint, and whether it can be believed')
+    .description('show a checkpoint, and whether it is intact')
     .option('--visit <n>', 'which visit (the present one)')
     .addHelpText('after', help)
     .action((id: string, options: { visit?: string }) => inspect(cliOf(command), id, options))

@@ -26,10 +26,10 @@ const help = `
 The run goes back to where it was at that visit, and on from there. Checkpoints
 of later visits are dropped. What was done since stays on record, and answers
 the same calls when the run comes there again: nothing is sent twice by it. A
-call that then reads differently goes to a person.
+call that then has another input goes to a person.
 
-It takes a run that waits for a person, is paused or has failed: pause it
-first. What was done since that visit is shown, and you are asked; without a
+The run must wait for a person, be paused or have failed: pause it first.
+ What was done since that visit is shown, and you are asked; without a
 terminal give --yes.
 
 Examples:
@@ -39,7 +39,7 @@ Examples:
 export function addCheckpointPin(checkpoint: Command): void {
   const command = checkpoint
     .command('pin <run> <visit>')
-    .description('let a run go on from an earlier, good checkpoint')
+    .description('continue a run from an earlier, good checkpoint')
     .option('--by <name>', 'who pins it (the user of this machine)')
     .option('--reason <text>', 'why; required, and kept on record')
     .option('-y, --yes', 'do not ask')

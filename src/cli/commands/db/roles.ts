@@ -20,7 +20,7 @@ functions of the schema: no statement of its own rewrites or deletes a settled
 call, an attempt, a decision, an event or a run. The reader's role reads.
 
 Run it as the user that owns the tables and may make roles. Roles that are not
-there are made, without a login. Said again it changes nothing; said with other
+there are made, without a login. Run again, it changes nothing; with other
 names, the former roles lose their rights.
 
 Example:
@@ -39,7 +39,7 @@ export function addDbRoles(db: Command): void {
 }
 
 async function giveRoles(cli: Cli, { worker, reader }: Options): Promise<void> {
-  if (worker === reader) throw usageError('--worker and --reader are two roles: name them apart')
+  if (worker === reader) throw usageError('--worker and --reader must be different roles')
   const where = serverOf(cli, 'db roles')
   const work = () => createPostgresRoles(where, { worker, reader })
   const roles = await atServer(cli, 'giving rights', work)

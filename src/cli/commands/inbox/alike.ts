@@ -1,9 +1,10 @@
 // counterfoil inbox decide: one decision about items that are alike
 import type { Command } from 'commander'
 import type { BulkItem, BulkResult } from '../../../client/bulk.ts'
-import { decisionJson } from '../../../client/wire/rows.ts'
+import { decisionJson, itemJson } from '../../../client/wire/rows.ts'
 import { outcomes } from '../../../model/records.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
+import { nextAfter } from '../../next.ts'
 import { clean } from '../../text.ts'
 import { oneOf, usageError, wholeNumber } from '../../usage.ts'
 
@@ -42,16 +43,27 @@ async function decideAlike(cli: Cli, said: string, named: string[], options: Opt
   const claims = options.claim === undefined ? {} : { claims: options.claim }
   const request = { outcome, reason, by: userName(options.by), ...claims }
   const items = named.map(seenItem)
-  const results = await withStore(cli, (cf) => cf.inbox.decideAll(items, request))
-  cli.out.data({ items: results.map(resultJson) })
+  const { results, next } = await withStore(cli, async (cf) => {
+    const done = await cf.inbox.decideAll(items, request)
+    const last = await cf.inbox.get(done.at(-1)?.itemId ?? '')
+    return { results: done, next: await nextAfter(cli, cf, last, request) }
+  })
+  cli.out.data({ items: results.map(resultJson), next: next.item && itemJson(next.item) })
   for (const one of results) cli.out.text(`${one.itemId}  ${words(one)}`)
+  cli.out.text('', ...next.lines)
   if (results.some((one) => 'error' in one)) process.exitCode = 1
 }
 
 function seenItem(text: string): BulkItem {
   const at = text.lastIndexOf('@')
-  if (at < 1) throw usageError(`${text}: name the version that you looked at: ${text}@1`)
-  return { itemId: text.slice(0, at), version: wholeNumber('version', text.slice(at + 1)) }
+  if (at < 1) {
+    throw usageError(
+      `${text} has no version: write <item>@<version>, as in ${text}@1; ` +
+        `\`counterfoil inbox show ${text}\` prints the version`,
+    )
+  }
+  const version = wholeNumber(`the version in ${text}`, text.slice(at + 1))
+  return { itemId: text.slice(0, at), version }
 }
 
 export function resultJson(one: BulkResult) {

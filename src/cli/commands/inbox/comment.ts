@@ -6,7 +6,7 @@ import { clean } from '../../text.ts'
 
 const help = `
 Whoever looks at the item sees it, with your name and the time. It decides
-nothing, it stays, and the version that a decision names is not raised by it.
+nothing, it is kept, and it does not change the version of the item.
 
 Example:
   counterfoil inbox comment item_1f0c… 'asked the bank, they call back at ten'`

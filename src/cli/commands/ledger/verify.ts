@@ -12,7 +12,7 @@ about its events: times, attempts, holders, places in the order. It changes
 nothing, and may be used while workers work. It exits with 1 if it finds
 anything.
 
-It also says what it cannot show. A store that verifies has not been altered by
+It also says what it cannot check. A store that verifies was not altered by
 someone without the key, within those limits.
 
 Examples:

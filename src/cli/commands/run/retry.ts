@@ -83,7 +83,7 @@ type Said = readonly [name: string, fate: Fate]
 function readFate(text: string): Said {
   const [, name, fate = ''] = /^(.+?)=(.*)$/s.exec(text) ?? []
   if (name === undefined) {
-    throw usageError(`--call ${text} says nothing: write --call '${text}=send' (or keep, happened)`)
+    throw usageError(`--call ${text} has no fate: write --call '${text}=send' (or keep, happened)`)
   }
   if (fate === 'send' || fate === 'keep') return [name, fate]
   const json = /^happened(?::(.*))?$/s.exec(fate)

@@ -24,7 +24,7 @@ interface Options {
 export function addRunSignal(run: Command): void {
   const command = run
     .command('signal <run> <name>')
-    .description('send a signal that the run waits for, or will')
+    .description('send a signal to a run, which takes it now or later')
     .option('--data <json>', 'what it says; @file reads a file')
     .option('--id <id>', 'your own id for it: the same one again is not a second signal')
     .addHelpText('after', help)

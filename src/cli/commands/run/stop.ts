@@ -49,7 +49,7 @@ Examples:
     over: (run) => run.state === 'paused' || !isPausing(run),
   },
   resume: {
-    description: 'let a paused run go on, or take back a pause that has not come about',
+    description: 'continue a paused run, or take back a pause not yet made',
     wait: 'until a worker has taken it',
     help: `
 The run goes on where it stood: what was recorded is read back and not sent

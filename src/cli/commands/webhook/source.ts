@@ -40,7 +40,7 @@ export function addSources(parent: Command): void {
     .action((id: string) => rotateSource(cliOf(rotate), id))
   const remove = parent
     .command('remove-source <id>')
-    .description('take nothing from a source any more')
+    .description('accept nothing more from a source')
     .action((id: string) => removeSource(cliOf(remove), id))
   addExample(list, 'webhook sources')
   addExample(rotate, 'webhook rotate-source src_5b0c…')

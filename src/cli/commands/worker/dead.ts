@@ -16,13 +16,13 @@ interface Options {
 }
 
 const help = `
-The death of a worker on this machine is found without help. Of one elsewhere
-nobody can know it but whoever runs it: an orchestrator that removed its node,
-or a person who switched it off. This states it, on record, under their name.
+The death of a worker on this machine is found automatically. On another machine
+only whoever runs the worker can know: an orchestrator that removed its node, or
+a person who switched it off. This states it, on record, under their name.
 
 From then on its runs are taken over at once, and its calls count as ended:
 after their quiet time it may be said of them that they did not happen. So a
-wrong word here can make an unsafe call be sent twice. A worker of this machine
+wrong statement can make an unsafe call be sent twice. A worker of this machine
 whose socket answers is alive, and is refused; --force overrides that, on
 record: the worker then loses its runs, and what it has sent may still arrive.
 
@@ -34,8 +34,8 @@ export function addWorkerDead(worker: Command): void {
     .command('dead <worker>')
     .description('state that a worker is dead, so that its runs can go on')
     .option('--by <name>', 'who states it (the user of this machine)')
-    .option('--reason <text>', 'how it is known; required, and kept on record')
-    .option('--force', 'although its socket answers on this machine')
+    .option('--reason <text>', 'how you know it; required, and kept on record')
+    .option('--force', 'even if its socket still answers on this machine')
     .addHelpText('after', help)
     .action((id: string, options: Options) => declare(cliOf(command), id, options))
   addGlobals(command)

@@ -59,7 +59,7 @@ export class Plug {
   }
 
   async pull(): Promise<void> {
-    if (this.running) throw refused('both sides are still at work: decide what is open')
+    if (this.running) throw refused('both sides are still at work: decide the open item first')
     const missing = missingPackages()
     if (missing.length > 0) throw refused(`it needs ${missing.join(' ')}: npm install them`)
     const { show } = await example<{ show: Show }>('pull-the-plug/show.mjs')

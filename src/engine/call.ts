@@ -105,6 +105,8 @@ export class IssuedCall {
   tookMs = 0
   probed: 'none' | 'unasked' | 'yes' | 'no' | 'unknown'
   probeResult: Result | null = null
+  /** Its input is valid, and it has a key. */
+  onNumbered: () => void = () => {}
   resolve: (value: unknown) => void = () => {}
   reject: (error: unknown) => void = () => {}
 
@@ -138,6 +140,7 @@ export class IssuedCall {
   renumber(occurrence: number): void {
     this.occurrence = occurrence
     this.key = callKey(this.tool.name, this.inputHash, occurrence)
+    this.onNumbered()
   }
 
   answer(settled: Settled, replayed: boolean): void {

@@ -82,18 +82,22 @@ export class Gate {
     visit.onQuiet = () => this.quiet()
   }
 
-  issue(
+  issue(tool: Tool, raw: unknown, options?: IssueOptions): Call<unknown> {
+    return this.issued(tool, raw, options).promise
+  }
+
+  issued(
     tool: Tool,
     raw: unknown,
     { ask = null, risk = {}, callId = null, placed = null, wait }: IssueOptions = {},
-  ): Call<unknown> {
+  ): IssuedCall {
     const { visit } = this
     const place = placed ? placeOf(tool.name, callId) : visit.match.nextPlace(tool.name)
     const call = new IssuedCall(tool, place, visit.order.lastSeq, ask, risk)
     call.callId = callId
     call.placed = placed
     call.wait = wait ?? null
-    if (visit.phase === 'closed') return visit.hasEnded ? refuseLate(visit, call) : call.promise
+    if (visit.phase === 'closed') return visit.hasEnded ? refuseLate(visit, call) : call
     visit.open++
     visit.order.acted()
     try {
@@ -106,7 +110,7 @@ export class Gate {
     } catch (error) {
       this.deny(call, error)
     }
-    return call.promise
+    return call
   }
 
   /** The input is valid: from here on the call has a key, and a record may answer it. */

@@ -204,7 +204,7 @@ export class Visit {
     this.touch()
   }
 
-  /** Its function has ended, and so has all that it issued but waits for a time or a signal. */
+  /** Its function has ended, and so has all that it issued but waits that nobody needs any more. */
   private isOver(): boolean {
     return this.returned !== null && this.open === idleCount(this.pauses)
   }

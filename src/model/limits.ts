@@ -25,6 +25,9 @@ export const probeTimeoutMs = 10_000
 /** Attempts of one call while a worker holds its run, the first included. */
 export const attemptMax = 3
 
+/** Asking a child to stop is a write of our own: tried for hours before a person is asked. */
+export const cancelAttemptMax = 1_000
+
 /** First and longest wait between attempts; jitter halves at most. */
 export const backoffMs = 200
 export const backoffMaxMs = 10_000

@@ -10,6 +10,7 @@ import type {
   Question,
   StepSpec,
 } from '../model/context.ts'
+import { contextTool } from '../model/context-chain.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { checkName, isName, shown } from '../model/name.ts'
@@ -18,7 +19,7 @@ import { isSchema, type Schema } from '../model/schema.ts'
 import { type AnySpec, beats, isTool, makeTool, type Tool } from '../model/tool.ts'
 import { standsForProblem } from '../model/tool-checks.ts'
 import type { Ask } from './call.ts'
-import { contextFor } from './document.ts'
+import { contextFor, contextOf } from './document.ts'
 import type { Gate, IssueOptions } from './gate.ts'
 import { spawner } from './spawn.ts'
 import type { Visit } from './visit.ts'
@@ -31,7 +32,7 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     now: builtin('now', () => clock.now()),
     random: builtin('random', () => clock.random()),
     uuid: builtin('uuid', () => clock.uuid()),
-    context: builtin('context', () => contextFor(visit, state)),
+    context: makeTool(contextTool, { replayClass: 'pure', run: () => contextFor(visit, state) }),
     ask: asking('ask'),
     approval: asking('approval'),
   }
@@ -61,7 +62,7 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     now: () => gate.issue(tools.now, null),
     random: () => gate.issue(tools.random, null),
     uuid: () => gate.issue(tools.uuid, null),
-    context: () => gate.issue(tools.context, null),
+    context: () => contextOf(visit, gate.issue(tools.context, null)),
     // As the data are now, and refused here if they are not plain.
     log: (said: string, raw: unknown = null) =>
       say('log', { message: String(said), data: plainCopy(raw) }),

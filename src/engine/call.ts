@@ -103,6 +103,8 @@ export class IssuedCall {
   /** Attempts made by this visit, and how long those of a pure call have taken. */
   tries = 0
   tookMs = 0
+  /** Why the last attempt's result could not be recorded, if it answered. */
+  unrecorded: string | null = null
   probed: 'none' | 'unasked' | 'yes' | 'no' | 'unknown'
   probeResult: Result | null = null
   /** Its input is valid, and it has a key. */

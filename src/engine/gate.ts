@@ -1,7 +1,7 @@
 // Owns: the way of a call: validate, match, verdict, and then either an answer from the ledger, an
 // attempt (dispatch.ts), a wait, or a doubt.
 // Does not own: the order of deliveries (order.ts), attempts and their records (dispatch.ts).
-import { canonical, sha256 } from '../model/canonical.ts'
+import { keptText, sha256 } from '../model/canonical.ts'
 import type { Call } from '../model/context.ts'
 import { type Decision, type DoubtReason, type Item, isHeld } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
@@ -117,7 +117,7 @@ export class Gate {
   private admit(call: IssuedCall, input: unknown): void {
     const { match } = this.visit
     const { name } = call.tool
-    call.inputJson = canonical(input === undefined ? null : input)
+    call.inputJson = keptText(input === undefined ? null : input)
     call.inputHash = sha256(call.inputJson)
     if (call.tool.rules.oncePerVisit) {
       const first = this.once.get(`${name}/${call.inputHash}`)
@@ -309,7 +309,7 @@ export class Gate {
     if (settled === null) return
     const accept = (value: unknown) => {
       const externalId = settled.ok ? externalIdOf(call.tool, value) : null
-      const resultJson = settled.ok && value !== undefined ? canonical(value) : null
+      const resultJson = settled.ok && value !== undefined ? keptText(value) : null
       if (record) visit.append({ records: [{ ...record, resultJson, externalId }] })
       this.queue(call, { ...settled, value }, true)
     }

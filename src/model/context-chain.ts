@@ -2,6 +2,7 @@
 // it said, so a record holds what has changed since: bytes then grow with what is new, and not with
 // the square of the steps. A whole one is recorded as it is; that of an older release is one.
 import { costOf, diff, patched } from './delta.ts'
+import * as limits from './limits.ts'
 import { absorb, isRecord, weightOf } from './state.ts'
 
 export const contextTool = 'counterfoil.context'
@@ -32,7 +33,7 @@ export class ContextChain {
 
   /** What is to be recorded of a context, and given to `read` for it. */
   recordOf(context: unknown): unknown {
-    const whole = absorb(context)
+    const whole = absorb(context, '$', limits.depthMax)
     const base = changeIn(whole) ? { [form]: { from: null, delta: [whole] } } : whole
     const link = this.head === null ? undefined : this.links.get(this.head)
     if (this.head === null || link === undefined) return base

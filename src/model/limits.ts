@@ -90,6 +90,12 @@ export const waitMsMax = 10 * 365 * 24 * 3_600_000
 /** A wait shorter than this is waited for where it is: parking and waking cost more. */
 export const parkMsMin = 250
 
+/**
+ * How deep data may nest that users give us to keep. Our own code would take any depth, but whoever
+ * reads it (JSON.stringify, a schema, a browser) has a stack.
+ */
+export const depthMax = 500
+
 /** Data of one signal, as JSON: they lie in the run's own rows. Larger ones belong elsewhere. */
 export const signalBytesMax = 65_536
 

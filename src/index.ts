@@ -24,6 +24,7 @@ export type {
   ApprovalRequest,
   Call,
   CallOptions,
+  Child,
   ChildEnd,
   Context,
   DecisionMessage,

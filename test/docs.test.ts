@@ -88,6 +88,8 @@ test('E1 E3 E4 the program of docs/guides/approvals.md prints what is shown', ()
 test('E6 the policy of docs/guides/approvals.md prints what is shown', () => expectRuns('gate.mjs'))
 test('D4 C7 C10 the program of docs/guides/operating.md prints what is shown', () =>
   expectRuns('operating.mjs'))
+test('D5 the deadline of docs/guides/waiting.md prints what is shown', () =>
+  expectRuns('deadline.mjs'))
 test('C2 the program of docs/guides/scopes.md prints what is shown', () => expectRuns('scopes.mjs'))
 test('K1 the program of docs/guides/langgraph.md prints what is shown', () =>
   expectRuns('langgraph.mjs'))
@@ -109,6 +111,7 @@ test('O3 every whole program in the documents is run here', () => {
     'ai-sdk',
     'approvals',
     'chaos',
+    'deadline',
     'gate',
     'graphs',
     'langgraph-resume',

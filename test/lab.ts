@@ -266,7 +266,9 @@ export class Lab {
 
   /** What a worker does on its rounds. */
   async obeyOnce(execution: Execution): Promise<void> {
-    for (const run of await this.store.stops(execution.run.workerId ?? '')) execution.stop(run)
+    for (const run of await this.store.stops(execution.run.workerId ?? '')) {
+      if (run.runId === execution.run.runId) execution.stop(run)
+    }
   }
 
   private obey(execution: Execution, ms: number): void {

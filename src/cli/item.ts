@@ -27,6 +27,9 @@ export function itemLines(cli: Cli, { item, workers, replayClass, unusable }: It
   if (item.kind === 'question') lines.push(...jsonField(cli, 'shown', body.data))
   if (item.kind === 'approval') lines.push(...approvalLines(cli, item, replayClass))
   lines.push(...saidLines(cli, item))
+  if (body.error !== null && body.error.code !== 'REPLAY_UNSAFE') {
+    lines.push(...field(cli, 'cause', clean(body.error.message)))
+  }
   if (item.kind === 'doubt' && body.subject) {
     lines.push(...field(cli, 'call', callWords(body.subject, replayClass)))
     lines.push(...jsonField(cli, 'input', body.input))

@@ -3,7 +3,7 @@
 // whoever holds the run (I2, I11): before the park, after it, after the deadline.
 
 import { callKeyOfAttempt, visitOfAttempt } from '../model/attempt-id.ts'
-import { canonical, sha256 } from '../model/canonical.ts'
+import { keptText, sha256 } from '../model/canonical.ts'
 import { CounterfoilError, type FailureData, failureOf } from '../model/errors.ts'
 import { applyEvidence } from '../model/evidence.ts'
 import * as limits from '../model/limits.ts'
@@ -33,7 +33,7 @@ export class Callbacks {
     const found = await this.find(token)
     const tool = await this.toolOf(found)
     const valid = await this.check(tool, result)
-    const resultJson = valid === undefined ? null : canonical(valid)
+    const resultJson = valid === undefined ? null : keptText(valid)
     const externalId = tool ? externalIdOf(tool, valid) : null
     return this.say(found, { outcome: 'landed', resultJson, externalId, errorJson: null })
   }
@@ -49,7 +49,7 @@ export class Callbacks {
   /** It is still at work: puts the tool's `heartbeatMs` off, and people see the details. */
   async heartbeat(token: string, details: unknown = null): Promise<void> {
     const found = await this.find(token)
-    const beatJson = canonical(details)
+    const beatJson = keptText(details)
     if (beatJson.length > limits.beatLengthMax) {
       const message = `the details of a heartbeat have more than ${limits.beatLengthMax} characters`
       throw new CounterfoilError('INPUT_INVALID', message)

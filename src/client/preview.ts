@@ -3,6 +3,7 @@
 
 import type { Clock } from '../clock.ts'
 import { numberOfAttempt, ofCall } from '../model/attempt-id.ts'
+import { setAside } from '../model/carried.ts'
 import type { Graph } from '../model/graph.ts'
 import { type KeyRules, keyUseOf, keyWindow, type Moment } from '../model/key-window.ts'
 import * as limits from '../model/limits.ts'
@@ -72,9 +73,14 @@ export async function previewRun(
   const places = now.run.graph === scopeGraph.name ? await scopesOf(store, now) : [now]
   const calls = places.flatMap((place) => {
     const over = wakened(place, moment.now)
+    const aside = setAside(place.records, now.run)
+    const isNobodys = (record: Sealed<CallRecord>) =>
+      aside.has(record) && (graph?.tools.get(record.tool)?.replayClass ?? 'pure') === 'pure'
     return place.records
       .filter((record) => !isReplaced(place, record))
-      .map((record) => previewOf(place, record, graph, moment, over))
+      .map((record) =>
+        isNobodys(record) ? asideCall(record) : previewOf(place, record, graph, moment, over),
+      )
   })
   const count = (...actions: PreviewAction[]) =>
     calls.filter((call) => actions.includes(call.action)).length
@@ -141,6 +147,12 @@ function previewOf(
     return { ...call, action: 'rerun', why: 'a person has allowed one send' }
   }
   return { ...call, ...inWords(said, record) }
+}
+
+/** A pure call of another version that no effect followed from. */
+function asideCall({ tool, nth, replayClass, status, attempt }: CallRecord): PreviewCall {
+  const why = 'its record is of another version, and no effect followed from it'
+  return { tool, nth, replayClass, status, attempt, action: 'rerun', why }
 }
 
 /** Of a tool that is not at hand: what most say. */

@@ -3,7 +3,7 @@
 // only fail the run again.
 import { type Clock, timeId } from '../clock.ts'
 import { authorFault } from '../model/author.ts'
-import { canonical, sha256 } from '../model/canonical.ts'
+import { canonical, keptText, sha256 } from '../model/canonical.ts'
 import { type DecideView, quietUntil } from '../model/decisions/may-decide.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import {
@@ -164,7 +164,7 @@ function decisionOf(
   const decision = {
     ...where,
     ...{ decisionId, subject, outcome, record: null, by: request.by, why: request.reason },
-    resultJson: fate === 'send' ? null : canonical(fate.happened ?? null),
+    resultJson: fate === 'send' ? null : keptText(fate.happened ?? null),
     ...{ shownHash: null, evidence: null, madeSure: request.madeSure === true, version: 1, at },
     ...{ seq: null, usedBy: null, voidedAt: null },
   } as Decision

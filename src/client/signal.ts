@@ -1,7 +1,7 @@
 // Sends a signal to a run. The id is the sender's own: a queue that delivers twice sends one
 // signal. It raises the run's arrivals under its lock, so that no park overlooks it (I10).
 import { type Clock, timeId } from '../clock.ts'
-import { canonical, wellFormed } from '../model/canonical.ts'
+import { keptText, wellFormed } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { isName, shown } from '../model/name.ts'
@@ -49,7 +49,7 @@ function signalOf(ref: RunRef, name: string, data: unknown, id: unknown, at: num
   if (!usable || /\p{Cc}|\p{Cs}/u.test(id)) {
     throw invalid(`its id ${shown(id)} must be 1 to ${limits.runIdLengthMax} plain characters`)
   }
-  const dataJson = data === undefined ? null : canonical(data)
+  const dataJson = data === undefined ? null : keptText(data)
   const bytes = Buffer.byteLength(dataJson ?? '')
   if (bytes > limits.signalBytesMax) {
     throw invalid(

@@ -22,7 +22,7 @@ export async function startRun(
   checkRunId(runId)
   const subject = `input of ${graph.id}`
   const valid = await validate(graph.input, raw, { code: 'INPUT_INVALID', subject })
-  const input = absorb(valid === undefined ? null : valid)
+  const input = absorb(valid === undefined ? null : valid, '$', limits.depthMax)
   const made = newRun(clock, graph, {
     namespace,
     runId,

@@ -1,7 +1,7 @@
 // One dispatch of a tool: runs its function once, with a timeout, and says how it ended. It never
 // throws and never decides what follows.
 import type { Clock } from '../clock.ts'
-import { canonical, wellFormed } from '../model/canonical.ts'
+import { canonical, keptText, wellFormed } from '../model/canonical.ts'
 import {
   CounterfoilError,
   type FailureData,
@@ -36,6 +36,8 @@ export type AttemptEnd =
       readonly failure: FailureData
       readonly running: boolean
       readonly withdrawn?: Withdrawn
+      /** Its function has returned what cannot be recorded: so it happened, most likely. */
+      readonly answered?: true
     }
 
 /** The call has no end: its host makes it again, and is told why by this. */
@@ -110,7 +112,7 @@ export class LiveCall implements CallInfo {
   }
 
   heartbeat(details: unknown = null): void {
-    const json = canonical(details)
+    const json = keptText(details)
     if (json.length > limits.beatLengthMax) {
       const message =
         `${this.tool}: the details of a heartbeat have ${json.length} characters; ` +
@@ -203,7 +205,8 @@ async function runToEnd(tool: Tool, input: unknown, call: LiveCall): Promise<Att
   } catch (error) {
     // It landed, but nobody can say what it answered: for a call that is not pure, a person may
     // know.
-    return { outcome: 'unknown', failure: failureOf(error, 'failed'), running: false }
+    const failure = failureOf(error, 'failed')
+    return { outcome: 'unknown', failure, running: false, answered: true }
   }
 }
 
@@ -222,7 +225,7 @@ async function resultOf(tool: Tool, raw: unknown): Promise<Result> {
   const subject = `result of ${tool.name}`
   const { output } = tool.rules
   const value = output ? await validate(output, raw, { code: 'OUTPUT_INVALID', subject }) : raw
-  const json = value === undefined ? null : canonical(value)
+  const json = value === undefined ? null : keptText(value)
   return { json, externalId: externalIdOf(tool, value), usageJson: usageOf(tool, value) }
 }
 

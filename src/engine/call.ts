@@ -103,8 +103,12 @@ export class IssuedCall {
   /** Attempts made by this visit, and how long those of a pure call have taken. */
   tries = 0
   tookMs = 0
+  /** Why the last attempt's result could not be recorded, if it answered. */
+  unrecorded: string | null = null
   probed: 'none' | 'unasked' | 'yes' | 'no' | 'unknown'
   probeResult: Result | null = null
+  /** Its input is valid, and it has a key. */
+  onNumbered: () => void = () => {}
   resolve: (value: unknown) => void = () => {}
   reject: (error: unknown) => void = () => {}
 
@@ -138,6 +142,7 @@ export class IssuedCall {
   renumber(occurrence: number): void {
     this.occurrence = occurrence
     this.key = callKey(this.tool.name, this.inputHash, occurrence)
+    this.onNumbered()
   }
 
   answer(settled: Settled, replayed: boolean): void {

@@ -7,7 +7,7 @@
 import { type Clock, pause } from '../clock.ts'
 import { isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import type { Run } from '../model/records.ts'
+import type { CallRecord, Run } from '../model/records.ts'
 import type { Changes, Commit, CommitResult, Parent, RunChange, Store } from '../store/store.ts'
 import { noticesOf } from './notices.ts'
 
@@ -138,6 +138,8 @@ export class RunLog {
   /** The commit that is being written, and written again until it is acknowledged. */
   writing: Commit | null = null
   lost = false
+  /** Told of every record, as it is appended. */
+  onRecords: (rows: readonly CallRecord[]) => void = () => {}
   private readonly committer: Committer
   private buffer: Changes | null = null
   /** The end of the claim: written with the last of the buffer, dropped if it is refused. */
@@ -165,6 +167,7 @@ export class RunLog {
   append(changes: Changes): void {
     if (this.lost) return
     this.appended++
+    if (changes.records) this.onRecords(changes.records)
     if (this.buffer === null) {
       this.buffer = changes
       return

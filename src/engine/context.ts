@@ -10,18 +10,18 @@ import type {
   Question,
   StepSpec,
 } from '../model/context.ts'
+import { contextTool } from '../model/context-chain.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import type { Graph } from '../model/graph.ts'
 import * as limits from '../model/limits.ts'
 import { checkName, isName, shown } from '../model/name.ts'
 import { doneWith, failWith, goTo } from '../model/node.ts'
-import { isSchema, type Schema, validate } from '../model/schema.ts'
+import { isSchema, type Schema } from '../model/schema.ts'
 import { type AnySpec, beats, isTool, makeTool, type Tool } from '../model/tool.ts'
 import { standsForProblem } from '../model/tool-checks.ts'
-import { spawnTool } from '../model/waits.ts'
 import type { Ask } from './call.ts'
-import { contextFor } from './document.ts'
+import { contextFor, contextOf } from './document.ts'
 import type { Gate, IssueOptions } from './gate.ts'
+import { spawner } from './spawn.ts'
 import type { Visit } from './visit.ts'
 
 export function createContext(visit: Visit, gate: Gate, state: unknown): Context {
@@ -32,7 +32,7 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     now: builtin('now', () => clock.now()),
     random: builtin('random', () => clock.random()),
     uuid: builtin('uuid', () => clock.uuid()),
-    context: builtin('context', () => contextFor(visit, state)),
+    context: makeTool(contextTool, { replayClass: 'pure', run: () => contextFor(visit, state) }),
     ask: asking('ask'),
     approval: asking('approval'),
   }
@@ -62,7 +62,7 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     now: () => gate.issue(tools.now, null),
     random: () => gate.issue(tools.random, null),
     uuid: () => gate.issue(tools.uuid, null),
-    context: () => gate.issue(tools.context, null),
+    context: () => contextOf(visit, gate.issue(tools.context, null)),
     // As the data are now, and refused here if they are not plain.
     log: (said: string, raw: unknown = null) =>
       say('log', { message: String(said), data: plainCopy(raw) }),
@@ -117,11 +117,7 @@ function waitsOf(visit: Visit, gate: Gate) {
       const dueAt = () => (timeoutMs === undefined ? null : clock.now() + timeoutMs)
       return gate.issue(signal, { name }, { wait: { kind: 'signal', name, dueAt } })
     },
-    spawn: (child: Graph, input: unknown) => {
-      if (visit.graphs.get(child?.id) !== child) throw unknownGraph(visit, child)
-      const tool = spawning(child)
-      return gate.issue(tool, { input }, { wait: { kind: 'child', graph: child } })
-    },
+    spawn: spawner(visit, gate),
   }
 }
 
@@ -149,26 +145,6 @@ function askOf(kind: Ask['kind'], request: Question & ApprovalRequest): Ask {
 
 function wait(kind: 'timer', dueAt: () => number): IssueOptions {
   return { wait: { kind, dueAt } }
-}
-
-/** The input is validated by the child's own schema; what is recorded names no version of it. */
-function spawning(child: Graph): Tool {
-  const check = async ({ input }: { input: unknown }) => {
-    const subject = `input of ${child.id}`
-    const valid = await validate(child.input, input, { code: 'INPUT_INVALID', subject })
-    return { value: { graph: child.name, input: valid === undefined ? null : valid } }
-  }
-  const schema: Schema = {
-    '~standard': { version: 1, vendor: 'counterfoil', validate: (value) => check(value as never) },
-  }
-  const spec = { replayClass: 'unsafe_on_replay', input: schema, run: () => {} }
-  return makeTool(spawnTool, spec)
-}
-
-function unknownGraph(visit: Visit, child: Graph | undefined): CounterfoilError {
-  const known = [...visit.graphs.keys()].join(', ')
-  const message = `ctx.spawn: graph ${String(child?.id)} was not given to open(); it has: ${known}`
-  return new CounterfoilError('GRAPH_UNKNOWN', message)
 }
 
 function checkWait(what: string, ms: unknown, least: number): void {

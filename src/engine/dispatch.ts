@@ -296,11 +296,11 @@ export class Dispatch {
       return this.failed(call, record, failure)
     }
     if (outcome === 'unknown') call.unknownBefore++
+    call.unrecorded = outcome === 'unknown' && end.answered ? failure.message : null
     if (call.probed !== 'none') call.probed = 'unasked'
-    // An unsafe call is not tried again by itself; nor is any when its tries are spent: no use in
-    // waiting.
-    const ask = call.replayClass === 'unsafe_on_replay' && !certain
-    if (ask || triesSpent(call)) return this.hooks.judge(call)
+    // An unsafe call is not tried again by itself; nor is any when its tries are spent.
+    const ask = (call.replayClass === 'unsafe_on_replay' && !certain) || triesSpent(call)
+    if (ask) return this.hooks.judge(call)
     this.rest(call, () => this.hooks.judge(call))
   }
 

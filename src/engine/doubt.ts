@@ -53,7 +53,7 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
   const about = reason === 'unknown' || reason === 'tampered' ? record : null
   const subject = about ? subjectOf(about) : call.subject
   const input = readable(about?.inputJson ?? call.inputJson)
-  return makeItem(
+  const item = makeItem(
     visit,
     reason,
     subject,
@@ -72,6 +72,10 @@ export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): 
     },
     call.tool.rules.doubtSlaMs,
   )
+  // Only the process that made the attempt knows its answer: a later one keeps what it said.
+  const { error } = (call.unrecorded === null ? known(visit, item) : item)?.body ?? {}
+  if (reason !== 'unknown' || error?.code !== 'RESULT_UNRECORDED') return item
+  return { ...item, title: `${subject.tool}: ${unrecordedTitle}`, body: { ...item.body, error } }
 }
 
 /** The node has ended and left records behind. */
@@ -285,6 +289,7 @@ function unsafeError(
   record: CallRecord | null,
   input: unknown,
 ): { code: string; message: string } {
+  if (call.unrecorded !== null) return unrecordedError(call.tool.name, call.unrecorded)
   const { code, message } = new ReplayUnsafeError({
     runId: visit.run.runId,
     node: visit.run.node,
@@ -295,6 +300,17 @@ function unsafeError(
     idempotencyKey: record?.idempotencyKey ?? null,
   })
   return { code, message }
+}
+
+const unrecordedTitle = 'it answered, but its result cannot be recorded'
+
+/** Its function has returned: whoever decides must not take that for "nobody knows". */
+function unrecordedError(tool: string, why: string): { code: string; message: string } {
+  const message =
+    `${tool} answered, so it happened; but its result cannot be recorded: ${why}. ` +
+    'Say that it happened, with the result as plain data; then let the tool return plain data ' +
+    'that fits its output schema'
+  return { code: 'RESULT_UNRECORDED', message }
 }
 
 /** What a person sees of a row that may have been tampered with. */

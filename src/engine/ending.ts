@@ -120,9 +120,12 @@ function firstDue(pauses: readonly Waiting[]): number | null {
   return dues.reduce<number | null>((least, due) => Math.min(least ?? due, due), null)
 }
 
-/** Waits that a node's end need not wait for: nothing was sent, and nobody is there to be told. */
+/**
+ * Waits that a node's end need not wait for, because nobody is there to be told. Only a deferred
+ * call has to end: it has an effect of this run. A child is a run of its own.
+ */
 export function idleCount(pauses: ReadonlySet<Waiting>): number {
-  return [...pauses].filter(({ kind }) => kind === 'timer' || kind === 'signal').length
+  return [...pauses].filter(({ kind }) => kind !== 'callback').length
 }
 
 /** Whether a wait is over so soon that parking would cost more than staying. */

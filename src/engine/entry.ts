@@ -2,6 +2,7 @@
 // evidence and decisions become answers here, and get the seq that orders them among the results.
 import type { Clock } from '../clock.ts'
 import { callKeyOfAttempt, numberOfAttempt } from '../model/attempt-id.ts'
+import { setAside } from '../model/carried.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -42,6 +43,11 @@ export interface Entry {
   seen: boolean
   /** Failed, and its run is tried again: its place has what was decided, the row stays as it is. */
   retried: boolean
+  /**
+   * Pure, of another version: nobody's, unless its tool is not pure any more. Then the stricter
+   * class rules, and what is on record is not sent (A4).
+   */
+  aside: boolean
 }
 
 /** What a person said about a place: the n-th call of a tool in the visit. */
@@ -73,7 +79,8 @@ export function placeKey(tool: string, nth: number): string {
 
 export function openEntries(loaded: Loaded, clock: Clock, signals: SignalPool | null): Opening {
   const opening = new Opener(loaded, clock, signals)
-  for (const record of loaded.records) opening.addRecord(record)
+  const aside = setAside(loaded.records, loaded.run)
+  for (const record of loaded.records) opening.addRecord(record, aside.has(record))
   // In the order in which they were said. Evidence comes last: a grant rules attempts out, so that
   // a late refusal of the last one left is a certain failure.
   for (const decision of loaded.decisions) opening.addDecision(decision)
@@ -107,7 +114,7 @@ class Opener implements Opening {
     for (const { tool, inputHash } of loaded.unresolved) this.unresolved.add(`${tool}/${inputHash}`)
   }
 
-  addRecord(row: Sealed<CallRecord>): void {
+  addRecord(row: Sealed<CallRecord>, aside: boolean): void {
     const { verifies } = row
     const key = keyOf(row)
     const settled = verifies ? settledBy(row) : null
@@ -125,6 +132,7 @@ class Opener implements Opening {
       retired: false,
       seen: false,
       retried: false,
+      aside,
     })
   }
 

@@ -9,6 +9,7 @@ import type { RiskPolicy } from '../model/risk.ts'
 import type { SignalPool } from '../model/waits.ts'
 import type { Loaded, Store } from '../store/store.ts'
 import type { Committer } from './committer.ts'
+import { Contexts } from './contexts.ts'
 import { findDamage } from './damage.ts'
 import { damageItem, doubtRun, poisonItem } from './doubt.ts'
 import { newlyUnresolved } from './ending.ts'
@@ -60,12 +61,13 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
   let visits: Visit[] = []
   let draining = false
   let lostBy: unknown = null
+  const contexts = new Contexts(engine.store, log)
   log.onLost((why) => {
     lostBy = why
   })
   /** Makes the visit the present one; a wish that came before is obeyed before its node begins. */
   const begin = (options: Begin) => {
-    const made = new Visit({ ...engine, graph: graph ?? null, log, lease, ...options })
+    const made = new Visit({ ...engine, graph: graph ?? null, log, lease, contexts, ...options })
     visits = [...visits.filter((past) => past.unreturned > 0), made]
     visit = made
     if (draining) made.drain()
@@ -90,7 +92,8 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
         return made.done
       }
       const childOutputs = await outputsOf(engine.store, loaded)
-      const end = await follow(engine, graph, { ...loaded, childOutputs }, trail, begin)
+      const first = { ...loaded, childOutputs }
+      const end = await follow(engine, graph, first, { trail, contexts, begin })
       if (end !== 'arrived') return end
     }
   }
@@ -112,17 +115,23 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
   }
 }
 
+interface Following {
+  readonly trail: Trail
+  readonly contexts: Contexts
+  readonly begin: (options: Begin) => Visit
+}
+
 /** Visit after visit, without asking the store again where nothing can be recorded yet. */
 async function follow(
   engine: Engine,
   graph: Graph,
   first: Loaded,
-  trail: Trail,
-  begin: (options: Begin) => Visit,
+  { trail, contexts, begin }: Following,
 ): Promise<VisitEnd> {
   let loaded = first
   let signals: SignalPool | null = null
   for (;;) {
+    loaded = { ...loaded, records: await contexts.prepare(loaded.records) }
     const visit: Visit = begin({ loaded, trail, signals })
     const { abandoned } = visit.opening
     const { stop, arrivals } = loaded.run

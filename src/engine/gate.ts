@@ -1,7 +1,7 @@
 // Owns: the way of a call: validate, match, verdict, and then either an answer from the ledger, an
 // attempt (dispatch.ts), a wait, or a doubt.
 // Does not own: the order of deliveries (order.ts), attempts and their records (dispatch.ts).
-import { canonical, sha256 } from '../model/canonical.ts'
+import { keptText, sha256 } from '../model/canonical.ts'
 import type { Call } from '../model/context.ts'
 import { type Decision, type DoubtReason, type Item, isHeld } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
@@ -82,18 +82,22 @@ export class Gate {
     visit.onQuiet = () => this.quiet()
   }
 
-  issue(
+  issue(tool: Tool, raw: unknown, options?: IssueOptions): Call<unknown> {
+    return this.issued(tool, raw, options).promise
+  }
+
+  issued(
     tool: Tool,
     raw: unknown,
     { ask = null, risk = {}, callId = null, placed = null, wait }: IssueOptions = {},
-  ): Call<unknown> {
+  ): IssuedCall {
     const { visit } = this
     const place = placed ? placeOf(tool.name, callId) : visit.match.nextPlace(tool.name)
     const call = new IssuedCall(tool, place, visit.order.lastSeq, ask, risk)
     call.callId = callId
     call.placed = placed
     call.wait = wait ?? null
-    if (visit.phase === 'closed') return visit.hasEnded ? refuseLate(visit, call) : call.promise
+    if (visit.phase === 'closed') return visit.hasEnded ? refuseLate(visit, call) : call
     visit.open++
     visit.order.acted()
     try {
@@ -106,14 +110,14 @@ export class Gate {
     } catch (error) {
       this.deny(call, error)
     }
-    return call.promise
+    return call
   }
 
   /** The input is valid: from here on the call has a key, and a record may answer it. */
   private admit(call: IssuedCall, input: unknown): void {
     const { match } = this.visit
     const { name } = call.tool
-    call.inputJson = canonical(input === undefined ? null : input)
+    call.inputJson = keptText(input === undefined ? null : input)
     call.inputHash = sha256(call.inputJson)
     if (call.tool.rules.oncePerVisit) {
       const first = this.once.get(`${name}/${call.inputHash}`)
@@ -309,7 +313,7 @@ export class Gate {
     if (settled === null) return
     const accept = (value: unknown) => {
       const externalId = settled.ok ? externalIdOf(call.tool, value) : null
-      const resultJson = settled.ok && value !== undefined ? canonical(value) : null
+      const resultJson = settled.ok && value !== undefined ? keptText(value) : null
       if (record) visit.append({ records: [{ ...record, resultJson, externalId }] })
       const deliver = () => this.queue(call, { ...settled, value }, true)
       if (record && call.alike.length > 0) this.taken(deliver)

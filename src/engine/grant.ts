@@ -1,5 +1,5 @@
 // One send that a person has allowed.
-import { canonical } from '../model/canonical.ts'
+import { keptText } from '../model/canonical.ts'
 import type { Decision } from '../model/records.ts'
 import type { IssuedCall } from './call.ts'
 import type { Entry } from './entry.ts'
@@ -22,7 +22,7 @@ export function obeyGrant(
   const { input: schema } = call.tool.rules
   if (grant.outcome !== 'edit' || grant.resultJson === null) return pass()
   const edited = JSON.parse(grant.resultJson)
-  const check = async () => canonical(schema ? await checkEdit(call, schema, edited) : edited)
+  const check = async () => keptText(schema ? await checkEdit(call, schema, edited) : edited)
   const accept = (json: string) => {
     call.editedJson = json
     if (visit.phase === 'running') pass()

@@ -43,7 +43,7 @@ export class Match {
   /** The record of this very call, or the one a person gave to its place. */
   find(key: string, place: Place, pure: boolean): Entry | null {
     const own = this.entries.get(key)
-    if (own && !own.matched) return own
+    if (own && !own.matched && !(own.aside && pure)) return own
     const useKey = pure && !own?.retried ? null : this.ruling(place)?.useKey
     const given = useKey ? this.entries.get(useKey) : undefined
     return given && !given.matched ? given : null
@@ -121,8 +121,8 @@ export class Match {
     // The first open entry only moves forward: linear over a visit. One that is recalled is not
     // waited for, since calls with a place of their own have no order.
     for (let entry = this.byAfter[this.firstOpen]; entry; entry = this.byAfter[this.firstOpen]) {
-      if (!entry.matched && !entry.skipped && !entry.retired && !entry.seen)
-        return entry.record.after < seq
+      const { matched, skipped, retired, seen, aside } = entry
+      if (!(matched || skipped || retired || seen || aside)) return entry.record.after < seq
       this.firstOpen++
     }
     return false

@@ -1,6 +1,6 @@
 // Runs a node's function and makes of what it returned what is to be recorded: an output, a
 // failure, or the state at the next node.
-import { canonical, plainCopy } from '../model/canonical.ts'
+import { keptText, plainCopy } from '../model/canonical.ts'
 import { CounterfoilError, failureOf, isCounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import { isNodeEnd } from '../model/node.ts'
@@ -53,7 +53,7 @@ async function outcomeOf(visit: Visit, graph: Graph, state: unknown): Promise<No
   }
   const what = { code: 'OUTPUT_INVALID', subject: `output of ${graph.id}` } as const
   const output = graph.output ? await validate(graph.output, end.output, what) : end.output
-  return { kind: 'done', outputJson: output === undefined ? null : canonical(output) }
+  return { kind: 'done', outputJson: output === undefined ? null : keptText(output) }
 }
 
 /** Validation runs on the keys that changed: the rest was valid when it was put there. */

@@ -9,6 +9,7 @@ import {
   type RiskReading,
   readAnswer,
 } from '../model/risk.ts'
+import { cancelTool } from '../model/waits.ts'
 import type { Ask, IssuedCall } from './call.ts'
 import { rest } from './ruling.ts'
 import type { Visit } from './visit.ts'
@@ -78,6 +79,7 @@ export class RiskGate {
   consult(call: IssuedCall): void {
     const { visit } = this
     if (visit.policy === null) return
+    if (call.tool.name === cancelTool) return this.pass(call) // the policy knows users' tools alone
     const failed = (error: Error) => {
       if (visit.phase === 'running') this.note(call, 'failed', error.message)
       this.hooks.deny(call, error)
@@ -91,13 +93,15 @@ export class RiskGate {
     this.note(call, reading.do, reading.do === 'refuse' ? reading.why : null)
     if (reading.do === 'refuse') return this.hooks.refuse(call, reading.why)
     // What is held waits for a person, whatever the policy has come to think of it since.
-    if (reading.do === 'run' && call.record === null) {
-      call.passed = true
-      return this.hooks.pass(call)
-    }
+    if (reading.do === 'run' && call.record === null) return this.pass(call)
     call.ask = askAbout(call, reading.do === 'ask' ? reading.ask : {})
     call.held = true
     this.hooks.ask(call)
+  }
+
+  private pass(call: IssuedCall): void {
+    call.passed = true
+    this.hooks.pass(call)
   }
 
   private note(call: IssuedCall, answer: RiskReading['do'] | 'failed', why: string | null): void {

@@ -133,13 +133,14 @@ export class ScopeVisit extends Visit {
   }
 
   private unsafe(item: Item): ReplayUnsafeError {
-    const { subject, node, input, attempt, idempotencyKey } = item.body
+    const { subject, node, input, attempt, idempotencyKey, error } = item.body
+    const message = error?.code === 'RESULT_UNRECORDED' ? { message: error.message } : {}
     const tool = subject?.tool ?? ''
     const replayClass = this.tools.get(tool)?.replayClass ?? 'unsafe_on_replay'
     const { runId } = this.run
     return new ReplayUnsafeError(
       { runId, node, tool, replayClass, input, attempt, idempotencyKey },
-      { itemId: item.itemId, title: item.title, reason: item.reason ?? item.kind },
+      { itemId: item.itemId, title: item.title, reason: item.reason ?? item.kind, ...message },
     )
   }
 }

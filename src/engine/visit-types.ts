@@ -6,6 +6,7 @@ import type { RiskPolicy } from '../model/risk.ts'
 import type { SignalPool } from '../model/waits.ts'
 import type { LoadAt, Loaded, Store } from '../store/store.ts'
 import type { RunLog } from './committer.ts'
+import type { Contexts } from './contexts.ts'
 import type { RateLimits } from './rate-limit.ts'
 import type { Trail } from './trail.ts'
 
@@ -30,6 +31,8 @@ export interface VisitOptions {
   /** What queues say about their items. */
   readonly queues?: Queues
   readonly trail: Trail | null
+  /** None in a scope. */
+  readonly contexts?: Contexts
   /** What earlier visits of this execution have left; null for the first. */
   readonly signals: SignalPool | null
   readonly scope?: NonNullable<LoadAt['scope']>

@@ -20,6 +20,7 @@ import type { RunState } from '../model/run-state.ts'
 import type { SignalPool } from '../model/waits.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, Store } from '../store/store.ts'
 import type { RunLog } from './committer.ts'
+import type { Contexts } from './contexts.ts'
 import {
   closedItem,
   endChange,
@@ -51,6 +52,7 @@ export class Visit {
   /** All that this process carries, for children. */
   readonly graphs: ReadonlyMap<string, Graph>
   readonly limits: RateLimits
+  readonly contexts: Contexts | null
   readonly policy: VisitOptions['policy']
   readonly queues: NonNullable<VisitOptions['queues']>
   readonly checkpointId: string
@@ -109,6 +111,7 @@ export class Visit {
     this.log = options.log
     this.lease = options.lease
     this.limits = options.limits
+    this.contexts = options.contexts ?? null
     this.policy = options.policy
     this.queues = options.queues ?? {}
     this.trail = options.trail
@@ -137,9 +140,7 @@ export class Visit {
     })
     const items = this.closeItems('its call is settled', (item) => isSettled(this.opening, item))
     const found = { ...this.opening.changes, items }
-    if (Object.values(found).some((rows: readonly unknown[]) => rows.length > 0)) {
-      this.append(found)
-    }
+    if (Object.values(found).some((rows) => rows.length > 0)) this.append(found)
   }
 
   /** Before anything that is not pure: the checkpoint of this visit, if it was skipped so far. */
@@ -204,7 +205,7 @@ export class Visit {
     this.touch()
   }
 
-  /** Its function has ended, and so has all that it issued but waits for a time or a signal. */
+  /** Its function has ended, and so has all that it issued but waits that nobody needs any more. */
   private isOver(): boolean {
     return this.returned !== null && this.open === idleCount(this.pauses)
   }
@@ -376,8 +377,7 @@ export class Visit {
 
   /** Fails the run by a person's decision, without executing anything. */
   async abandon(by: string, why: string): Promise<VisitEnd> {
-    const message = `abandoned by ${by}: ${why}`
-    const error = new CounterfoilError('RUN_ABANDONED', message)
+    const error = new CounterfoilError('RUN_ABANDONED', `abandoned by ${by}: ${why}`)
     this.settle(this.end({ kind: 'failed', error }))
     return this.done
   }

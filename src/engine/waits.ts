@@ -6,15 +6,14 @@
 // lost between the two. A wait is answered once, by its record.
 
 import { attemptPlace, placeOfAttempt } from '../model/attempt-id.ts'
-import { canonical, sha256 } from '../model/canonical.ts'
 import type { Graph } from '../model/graph.ts'
 import type { CallRecord, Signal, WaitKind } from '../model/records.ts'
-import { overJson, signalJson, spawnTool, trustedSignals } from '../model/waits.ts'
-import { newRun } from '../store/new-run.ts'
-import type { Loaded, NewRun } from '../store/store.ts'
+import { overJson, signalJson, trustedSignals } from '../model/waits.ts'
+import type { Loaded } from '../store/store.ts'
 import { parseResult, type Settled } from './answers.ts'
 import { childJson, usedSignal } from './arrivals.ts'
 import type { IssuedCall } from './call.ts'
+import { childId, childOf } from './children.ts'
 import { hear } from './hear.ts'
 import { usedGrant } from './rows.ts'
 import type { Visit } from './visit.ts'
@@ -97,12 +96,9 @@ export class Waits {
         this.over(call)
       })
     }
-    const { name } = call.tool
-    const kind = call.wait?.kind ?? 'callback'
-    const shown = call.wait?.kind === 'signal' ? call.wait.name : (childName(visit, call) ?? name)
     const waiting: Waiting = {
-      kind,
-      name: shown,
+      kind: call.wait?.kind ?? 'callback',
+      name: shownName(visit, call),
       since: record.createdAt,
       dueAt,
       cancel: () => cancel(),
@@ -217,22 +213,7 @@ export function callbackOf(visit: Visit, call: IssuedCall): 'none' | 'open' | 'o
   return visit.clock.now() < deadline ? 'open' : 'overdue'
 }
 
-/** The same for every replay: a child is one however often its parent asks for it. */
-export function childId(visit: Visit, call: IssuedCall): string {
-  const { namespace, runId, generation, visit: number } = visit.run
-  const place = attemptPlace(generation, number, call.key, 0)
-  return `child_${sha256(canonical([namespace, runId, place])).slice(0, 32)}`
-}
-
-function childName(visit: Visit, call: IssuedCall): string | null {
-  return call.tool.name === spawnTool ? childId(visit, call) : null
-}
-
-function childOf(visit: Visit, call: IssuedCall, graph: Graph): NewRun {
-  const { namespace, runId, generation, visit: number, traceId, startedBy } = visit.run
-  const parent = { runId, attemptId: attemptPlace(generation, number, call.key, 0) }
-  const { input } = JSON.parse(call.inputJson) as { input: unknown }
-  const of = { namespace, runId: childId(visit, call), input, parent, traceId }
-  // Whoever started the parent started this: they may not decide here what they may not there.
-  return newRun(visit.clock, graph, startedBy === null ? of : { ...of, by: startedBy })
+function shownName(visit: Visit, call: IssuedCall): string {
+  if (call.wait?.kind === 'signal') return call.wait.name
+  return call.wait?.kind === 'child' ? childId(visit, call) : call.tool.name
 }

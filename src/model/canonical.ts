@@ -1,6 +1,7 @@
 // Canonical JSON (RFC 8785), its hash, and frozen copies of plain data. Nothing here recurses: how
 // deep data may nest must not depend on how much stack happens to be left.
 import { hash } from 'node:crypto'
+import * as limits from './limits.ts'
 import {
   arrayExtra,
   hasToJson,
@@ -21,7 +22,15 @@ export { NotPlainDataError } from './plain.ts'
  * (SDKs hide request ids on plain results that way), and -0 is 0.
  */
 export function canonical(value: unknown): string {
-  const walk = new Walk()
+  return written(value, new Walk())
+}
+
+/** The same of what a user gives us to keep: it may not nest so deep that nobody can read it. */
+export function keptText(value: unknown): string {
+  return written(value, new Walk('$', limits.depthMax))
+}
+
+function written(value: unknown, walk: Walk): string {
   let out = ''
   let item = value
   for (;;) {
@@ -51,11 +60,11 @@ export function parseCanonical(text: string): unknown {
 }
 
 /**
- * A deep-frozen copy of plain data, with the refusals of `canonical`. It goes through the canonical
+ * A deep-frozen copy of plain data, with the refusals of `keptText`. It goes through the canonical
  * text, so a node is given the first time exactly what a replay gives it, order of keys included.
  */
 export function plainCopy<T>(value: T): T {
-  return freezeDeep(parseCanonical(canonical(value))) as T
+  return freezeDeep(parseCanonical(keptText(value))) as T
 }
 
 // Only for trees that nobody else holds, such as parsed text.
@@ -93,11 +102,13 @@ const pathDepthMax = 64
 export class Walk {
   top: Frame | undefined
   readonly #root: string
+  readonly #depthMax: number
   readonly #open: Frame[] = []
   #deep: Set<object> | undefined
 
-  constructor(root = '$') {
+  constructor(root = '$', depthMax = Number.POSITIVE_INFINITY) {
     this.#root = root
+    this.#depthMax = depthMax
   }
 
   // Begins an object or array; gives the text that opens it.
@@ -105,6 +116,7 @@ export class Walk {
     const again = this.#depthOf(holder)
     if (again >= 0) this.#refuse(['a cycle', `it is ${this.#path(again)} again; use an id`])
     if (!isPlain(holder)) this.#refuse(instanceOffence(holder))
+    if (this.#open.length >= this.#depthMax) this.#refuse(offences.depth)
     const symbol = Object.getOwnPropertySymbols(holder)[0]
     if (symbol !== undefined) this.#refuse(offences.symbolKey, `[${String(symbol)}]`)
     if (hasToJson(holder)) this.#refuse(offences.toJson)

@@ -98,6 +98,17 @@ export type ChildEnd<Out = unknown> =
       readonly error: { readonly code?: string; readonly message: string } | null
     }
 
+/** The promise of a child's end, and the child itself. */
+export interface Child<Out = unknown> extends Call<ChildEnd<Out>> {
+  /** The child's run: the same at every replay. */
+  readonly runId: string
+  /**
+   * Asks the child to stop, for this reason. It resolves once that is asked, not once the child has
+   * ended; one that has ended already stays as it is.
+   */
+  cancel(why: string): Call<void>
+}
+
 export type StepSpec<In, Out> = ClassRules<In, Out> &
   Metadata<Out> & {
     name: string
@@ -148,8 +159,11 @@ export interface Context<T extends Tool = Tool> {
    */
   signal<D = unknown>(name: string): Call<ReceivedSignal<D>>
   signal<D = unknown>(name: string, options: { timeoutMs?: number }): Call<ReceivedSignal<D> | null>
-  /** Starts a run of another graph, made with this record, and waits for its end. */
-  spawn<In, Out>(graph: Graph<In, Out>, input: In): Call<ChildEnd<Out>>
+  /**
+   * Starts a run of another graph, made with this record. Await it for its end, or race it with
+   * `ctx.sleep`: a child that nobody waits for any more goes on, unless it is cancelled.
+   */
+  spawn<In, Out>(graph: Graph<In, Out>, input: In): Child<Out>
   /** The model's context, made by the graph's `assembleContext` from the run's document. */
   context(): Call<unknown>
   /** Shows in the run's history which part of its work begins. */

@@ -2,6 +2,7 @@
 // state and its ledger. The state gives what only the agent knows (contract, plan, messages); the
 // ledger gives what was really done. The model's context is made of it, and is never its source.
 import type { CallRecord, Decision, Run, WaitingFor } from './records.ts'
+import { absorb } from './state.ts'
 
 export interface RunDocument {
   readonly runId: string
@@ -90,8 +91,10 @@ export function documentOf({ run, state, records, decisions, read }: DocumentPar
     },
     plan: said['plan'] ?? null,
     cursor: { node: run.node, visit: run.visit, state: run.state },
-    completed: done.map(stepOf),
-    sideEffects: done.filter((row) => row.replayClass !== 'pure').map(effectOf),
+    completed: done.map((row) => made(steps, row, stepOf)),
+    sideEffects: done
+      .filter((row) => row.replayClass !== 'pure')
+      .map((row) => made(effects, row, effectOf)),
     memory: said['memory'] ?? null,
     messages: Array.isArray(said['messages']) ? said['messages'] : [],
     pendingCalls: own.filter(isOpen).map(pendingOf),
@@ -103,6 +106,19 @@ export function documentOf({ run, state, records, decisions, read }: DocumentPar
     budget: sum(own),
     waitingFor: run.waitingFor,
   }
+}
+
+// A settled row is never written again, so what is made of it stays as well: a context that is
+// asked for at every step costs what is new in it.
+const steps = new WeakMap<CallRecord, CompletedStep>()
+const effects = new WeakMap<CallRecord, SideEffect>()
+
+function made<T>(known: WeakMap<CallRecord, T>, row: CallRecord, make: (row: CallRecord) => T): T {
+  const old = known.get(row)
+  if (old !== undefined) return old
+  const line = absorb(make(row))
+  known.set(row, line)
+  return line
 }
 
 function pick(state: unknown): Record<string, unknown> {

@@ -116,13 +116,15 @@ export class ReplayUnsafeError extends CounterfoilError {
   readonly itemId: string | null
 
   constructor(call: CallData, item: ItemData | null = null) {
-    const known = item === null || item.reason === 'unknown'
+    const unknown = item === null || item.reason === 'unknown'
     super(
       'REPLAY_UNSAFE',
-      known
-        ? `${call.tool} was dispatched (attempt ${call.attempt}) and nobody knows whether it ` +
+      item?.message !== undefined
+        ? `${item.message}; a person has to decide`
+        : unknown
+          ? `${call.tool} was dispatched (attempt ${call.attempt}) and nobody knows whether it ` +
             'happened; a person has to decide'
-        : `${item.title}: a person has to decide (${item.reason})`,
+          : `${item.title}: a person has to decide (${item.reason})`,
       { details: { call, ...(item ? { item } : {}) } },
     )
     this.call = call
@@ -134,6 +136,8 @@ export interface ItemData {
   itemId: string
   title: string
   reason: string
+  /** What is known of it beyond that nobody knows. */
+  message?: string
 }
 
 /** Somebody else has the scope open, in this process or another. */

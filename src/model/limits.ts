@@ -25,6 +25,9 @@ export const probeTimeoutMs = 10_000
 /** Attempts of one call while a worker holds its run, the first included. */
 export const attemptMax = 3
 
+/** Asking a child to stop is a write of our own: tried for hours before a person is asked. */
+export const cancelAttemptMax = 1_000
+
 /** First and longest wait between attempts; jitter halves at most. */
 export const backoffMs = 200
 export const backoffMaxMs = 10_000
@@ -86,6 +89,12 @@ export const waitMsMax = 10 * 365 * 24 * 3_600_000
 
 /** A wait shorter than this is waited for where it is: parking and waking cost more. */
 export const parkMsMin = 250
+
+/**
+ * How deep data may nest that users give us to keep. Our own code would take any depth, but whoever
+ * reads it (JSON.stringify, a schema, a browser) has a stack.
+ */
+export const depthMax = 500
 
 /** Data of one signal, as JSON: they lie in the run's own rows. Larger ones belong elsewhere. */
 export const signalBytesMax = 65_536

@@ -1,6 +1,7 @@
 // What counts as plain data, and what a refusal says. Plain data is what comes back from JSON as it
 // went in: anything else would make a replay see another value than the first execution saw.
 import { CounterfoilError } from './errors.ts'
+import * as limits from './limits.ts'
 
 /** A value that JSON cannot carry; `path`, also in `details`, says where it sits: `$.a[3].b`. */
 export class NotPlainDataError extends CounterfoilError {
@@ -23,6 +24,10 @@ export const offences = {
   arrayProperty: ['a named property of an array', 'use an object that holds it and the array'],
   toJson: ['an object with a toJSON method', 'call it and pass what it returns'],
   key: ['a property whose key has a lone surrogate', 'cut text between characters'],
+  depth: [
+    `nested more than ${limits.depthMax} levels deep`,
+    'make it flatter, or keep it as one text',
+  ],
 } as const satisfies Record<string, Offence>
 
 /** Why a value that is not an object is refused. */

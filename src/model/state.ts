@@ -3,6 +3,7 @@
 // so a step costs what it changed and not what there is.
 import { type Frame, isWellFormed, Walk } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
+import * as limits from './limits.ts'
 import { isPlain } from './plain.ts'
 
 // Every object and array that was absorbed, with its weight.
@@ -17,8 +18,8 @@ interface Copy {
  * The value as state keeps it. The caller's own objects are copied and never frozen; a refusal
  * names the place below `path`.
  */
-export function absorb<T>(value: T, path = '$'): T {
-  const walk = new Walk(path)
+export function absorb<T>(value: T, path = '$', depthMax?: number): T {
+  const walk = new Walk(path, depthMax)
   const open: Copy[] = []
   let item: unknown = value
   for (;;) {
@@ -59,7 +60,8 @@ export function mergePatch(state: unknown, patch: unknown): unknown {
   const before = absorb(state)
   if (patch === undefined) return before
   if (!isRecord(before)) throw notAnObject('the state', 'give the graph an object as its state')
-  const changes = absorb(isRecord(patch) ? withGrown(before, patch) : patch)
+  const grown = isRecord(patch) ? withGrown(before, patch) : patch
+  const changes = absorb(grown, '$', limits.depthMax)
   if (!isRecord(changes) || !isObject(patch)) {
     throw notAnObject('the patch', 'give ctx.go(node, patch) an object of the keys that change')
   }

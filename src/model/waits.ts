@@ -6,6 +6,8 @@ import { type CallRecord, isWait, type Signal } from './records.ts'
 export const sleepTool = 'counterfoil.sleep'
 export const signalTool = 'counterfoil.signal'
 export const spawnTool = 'counterfoil.spawn'
+/** No wait: a call of our own, with a key, that asks a child to stop. */
+export const cancelTool = 'counterfoil.cancel'
 
 /** Signals that nothing has taken yet, first come, first served. */
 export class SignalPool {

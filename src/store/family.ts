@@ -3,7 +3,7 @@
 import { CounterfoilError } from '../model/errors.ts'
 import { type Evidence, eventOf, type Run } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
-import { arrival, cancelledWith, newsOf } from './policy.ts'
+import { arrival, cancelledBy, newsOf } from './policy.ts'
 import type { Changes, Parent, RunChange } from './store.ts'
 
 /** Whether this change is the one that ends the run. */
@@ -57,7 +57,11 @@ export function toldOfEnd(
 
 /** The cancelling of a parent, for one of its live children. */
 export function toldOfCancel(child: Run, parentRunId: string, now: number): Changes {
-  const why = `its parent run ${parentRunId} was cancelled`
+  return askedToEnd(child, `its parent run ${parentRunId} was cancelled`, now)
+}
+
+/** What a live child is told when its parent wants its end. */
+export function askedToEnd(child: Run, why: string, now: number): Changes {
   const event = eventOf(child, now, 'stop_asked', { to: 'cancelled', by: 'parent', why })
-  return { run: cancelledWith(child, parentRunId, now), events: [event] }
+  return { run: cancelledBy(child, { by: 'parent', why, at: now }), events: [event] }
 }

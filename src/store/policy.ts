@@ -2,7 +2,7 @@
 // asks it under the run row's lock, before it writes anything.
 import { canonical } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import type { Evidence, Run, RunRef } from '../model/records.ts'
+import type { Evidence, Run, RunRef, StopRequest } from '../model/records.ts'
 import { checkTransition, isEnded, type RunState } from '../model/run-state.ts'
 import type { Authority, Changes, Parent, RunChange } from './store.ts'
 
@@ -151,13 +151,9 @@ export function arrival(run: Run): RunChange {
   return { arrive: true, state: 'pending', waitingFor: null }
 }
 
-/** What a live child is asked when its parent is cancelled; one that waits is woken to obey. */
-export function cancelledWith(child: Run, parentRunId: string, at: number): RunChange {
-  const why = `its parent run ${parentRunId} was cancelled`
-  const stop =
-    child.stop?.to === 'cancelled'
-      ? child.stop
-      : { to: 'cancelled' as const, by: 'parent', why, at }
+/** What a live child is asked when its parent wants its end; one that waits is woken to obey. */
+export function cancelledBy(child: Run, asked: Omit<StopRequest, 'to'>): RunChange {
+  const stop = child.stop?.to === 'cancelled' ? child.stop : { to: 'cancelled' as const, ...asked }
   const parked = waiting.includes(child.state) || child.state === 'paused'
   const woken = parked ? ({ state: 'pending', waitingFor: null } as const) : {}
   return { arrive: true, stop, ...woken }

@@ -3,7 +3,14 @@ import { isDeepStrictEqual } from 'node:util'
 import vm from 'node:vm'
 import canonicalize from 'canonicalize'
 import { describe, expect, test } from 'vitest'
-import { canonical, parseCanonical, plainCopy, sha256 } from '../../src/model/canonical.ts'
+import {
+  canonical,
+  keptText,
+  parseCanonical,
+  plainCopy,
+  sha256,
+} from '../../src/model/canonical.ts'
+import { depthMax } from '../../src/model/limits.ts'
 import { fc } from '../seed.ts'
 
 const deep = 100_000
@@ -209,13 +216,23 @@ describe('depth 100,000', () => {
   })
 
   test('D9 a copy is frozen to the bottom', () => {
-    let level = plainCopy(nest(deep, (inner) => [{ a: inner }], 'core'))
-    for (let i = 0; i < deep; i++) {
+    const levels = depthMax / 2
+    let level = plainCopy(nest(levels, (inner) => [{ a: inner }], 'core'))
+    for (let i = 0; i < levels; i++) {
       const [object] = level as [{ a: unknown }]
       if (!Object.isFrozen(level) || !Object.isFrozen(object)) throw new Error(`not frozen at ${i}`)
       level = object.a
     }
     expect(level).toBe('core')
+  })
+
+  test('B2 D9 what is given to be kept nests no deeper than the limit, by its path', () => {
+    const most = nest(depthMax, (inner) => ({ a: inner }), 1)
+    expect(keptText(most)).toBe(canonical(most))
+    const path = `$${'.a'.repeat(32)}…${'.a'.repeat(32)}`
+    const says = `${path} is nested more than ${depthMax} levels deep`
+    expect(() => keptText({ a: most })).toThrow(says)
+    expect(() => plainCopy({ a: most })).toThrow(says)
   })
 
   test('D9 an array of a million members is copied', () => {

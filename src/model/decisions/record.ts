@@ -1,5 +1,5 @@
 // Which record a person means, and what follows from it for the answer of the call.
-import { canonical } from '../canonical.ts'
+import { canonical, keptText } from '../canonical.ts'
 import { CounterfoilError } from '../errors.ts'
 import { type Decision, type Item, keyOf, type UnmatchedCall } from '../records.ts'
 
@@ -10,7 +10,7 @@ interface Said {
 }
 
 export function recordOf(item: Item, said: Said): Pick<Decision, 'record' | 'resultJson'> {
-  const resultJson = said.result === undefined ? null : canonical(said.result)
+  const resultJson = said.result === undefined ? null : keptText(said.result)
   if (said.outcome !== 'use_record' && said.outcome !== 'retire_record') {
     if (said.record === undefined) return { record: null, resultJson }
     throw invalid(`"${said.outcome}" takes no \`record\`: leave it out`)

@@ -1,4 +1,5 @@
 import type { Evidence, Run } from '../../model/records.ts'
+import { askedToEnd } from '../../store/family.ts'
 import type { RunChange } from '../../store/store.ts'
 import {
   attempt,
@@ -223,6 +224,18 @@ function cancelling({ on, expect }: Bench): void {
       expect(await s.store.getRun(ref('ended'))).toMatchObject({ state: 'completed', stop: null })
     })
   }
+
+  on('D5 a child is asked to end by its parent, whatever it waits for', async (s) => {
+    await offspring(s)
+    const states = { fresh: 'pending', held: 'running', waits: 'pending', paused: 'pending' }
+    for (const [id, state] of Object.entries(states)) {
+      const now = await s.store.getRun(ref(id))
+      if (now) await s.amend(ref(id), askedToEnd(now, 'late', 7))
+      const stop = { to: 'cancelled', by: 'parent', why: 'late', at: 7 }
+      const asked = { state, stop, arrivals: 1, wakeAt: null }
+      expect(await s.store.getRun(ref(id)), id).toMatchObject(asked)
+    }
+  })
 
   on('D4 what is said to a run that was cancelled before asks nobody again', async (s) => {
     const run = await s.held()

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { expect, test } from 'vitest'
 import { batchInProcesses } from '../../../scripts/sim.mjs'
 import { runFleet } from './fleet.ts'
-import { planOf } from './plan.ts'
+import { type Plan, planOf } from './plan.ts'
 import { shrink } from './shrink.ts'
 
 const count = 1_500
@@ -65,6 +65,37 @@ test(
   },
   timeout,
 )
+
+test(
+  'D5, J4, I10 two workers and a child with a deadline, dead at whatever moment',
+  async () => {
+    let cancelled = 0
+    let left = 0
+    for (let seed = 1; seed <= 150; seed++) {
+      const { bad, lines } = await runFleet(deadlines(seed), { keep: true })
+      expect({ seed, bad }).toEqual({ seed, bad: [] })
+      const ends = lines.filter((line) => line.includes(' commits child_'))
+      if (ends.some((line) => line.endsWith(' cancelled'))) cancelled++
+      else if (lines.findIndex((line) => / commits r0 .* completed$/.test(line)) >= 0) left++
+    }
+    // Evidence: it was cancelled before and after it had begun, and left to go on.
+    expect(cancelled).toBeGreaterThan(30)
+    expect(left).toBeGreaterThan(30)
+  },
+  timeout,
+)
+
+/** A plan's faults, for a parent that gives its child a moment, then cancels it or goes on. */
+function deadlines(seed: number): Plan {
+  const call = (site: string) => ({ op: 'call', site, cls: 'unsafe' }) as const
+  const steps = [call('r0c1'), { op: 'sleep', ms: 400 } as const, call('r0c2')]
+  const [deadlineMs, cancels] = [[5, 100, 450, 2_000][seed % 4] ?? 5, seed % 3 > 0]
+  const spawn = { op: 'spawn', site: 'r0s1', steps, deadlineMs, cancels } as const
+  const parts = [[spawn, call('r0s2')], [call('r0s3')]]
+  const kind = seed % 2 === 0 ? 'workflow' : 'graph'
+  const run = { runId: 'r0', kind, parts, startMs: 0 } as const
+  return { ...planOf(`deadline ${seed}`), workers: 2, runs: [run] }
+}
 
 async function firstBad(): Promise<number> {
   for (let seed = 1; seed < 400; seed++) {

@@ -10,7 +10,14 @@ export type Step =
   | { readonly op: 'sleep'; readonly ms: number }
   | { readonly op: 'signal'; readonly name: string; readonly timeoutMs: number | null }
   | { readonly op: 'approve'; readonly site: string }
-  | { readonly op: 'spawn'; readonly site: string; readonly steps: readonly Step[] }
+  | {
+      readonly op: 'spawn'
+      readonly site: string
+      readonly steps: readonly Step[]
+      /** How long it is waited for, if not to its end, and whether it is cancelled then. */
+      readonly deadlineMs: number | null
+      readonly cancels: boolean
+    }
 
 export interface RunPlan {
   readonly runId: string
@@ -113,7 +120,9 @@ class Builder {
       return { op: 'signal', name: this.site(), timeoutMs: this.pick([null, null, 600]) }
     }
     if (drawn < 0.95) return { op: 'approve', site: this.site() }
-    return { op: 'spawn', site: this.site(), steps: this.steps(0) }
+    const [site, steps] = [this.site(), this.steps(0)]
+    const deadlineMs = this.pick([null, null, 5, 100, 400, 2_000])
+    return { op: 'spawn', site, steps, deadlineMs, cancels: this.random() < 0.6 }
   }
 
   private call(): Step {

@@ -96,11 +96,19 @@ export class Code {
         const { approved } = await ctx.approval({ title: step.site, data: local })
         return mixed(local, String(approved))
       }
-      case 'spawn': {
-        const end = await ctx.spawn(this.flow as Graph<FlowInput, string>, { steps: step.steps })
-        return mixed(local, end.state === 'completed' ? end.output : end.state)
-      }
+      case 'spawn':
+        return mixed(local, await this.spawn(ctx, step))
     }
+  }
+
+  private async spawn(ctx: Context, step: Step & { op: 'spawn' }): Promise<string> {
+    const { steps, deadlineMs, cancels } = step
+    const child = ctx.spawn(this.flow as Graph<FlowInput, string>, { steps })
+    const late = deadlineMs === null ? [] : [ctx.sleep(deadlineMs).then(() => null)]
+    const end = await Promise.race([child, ...late])
+    if (end === null && cancels) await child.cancel(`not within ${deadlineMs} ms`)
+    if (end === null) return 'late'
+    return end.state === 'completed' ? end.output : end.state
   }
 
   private async call(place: Place, step: Step & { op: 'call' }, local: string): Promise<string> {

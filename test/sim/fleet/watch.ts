@@ -3,6 +3,7 @@
 // code has observed. It has its own books and asks the store for nothing.
 import { callKeyOfAttempt, placeOfAttempt } from '../../../src/model/attempt-id.ts'
 import { keyOf, type Run } from '../../../src/model/records.ts'
+import { isEnded } from '../../../src/model/run-state.ts'
 import type { Amendment, Changes, Commit, CommitResult, Loaded } from '../../../src/store/store.ts'
 import type { Owner } from './schedule.ts'
 
@@ -31,6 +32,7 @@ export class Watch {
   /** Calls that have failed for certain. */
   readonly failed = new Set<string>()
   private readonly over = new Set<string>()
+  private readonly children = new Set<string>()
 
   constructor(trace: (line: string) => void) {
     this.trace = trace
@@ -52,8 +54,10 @@ export class Watch {
     return value
   }
 
+  /** Children too, whether their parent waits for them or not. */
   ended(runs: readonly { readonly runId: string }[]): boolean {
-    return runs.every(({ runId }) => this.over.has(runId))
+    const all = [...runs.map(({ runId }) => runId), ...this.children]
+    return all.every((runId) => this.over.has(runId))
   }
 
   /** The answer to these was lost: whoever wrote them knows nothing (I4). */
@@ -191,10 +195,12 @@ export class Watch {
   }
 
   /** I3, and the end of a run: nothing durable without what led to it. */
-  private check(process: Owner, runId: string, { checkpoints, run }: Changes): void {
+  private check(process: Owner, runId: string, changes: Changes): void {
+    const { checkpoints, run, children = [] } = changes
+    for (const child of children) this.children.add(child.run.runId)
     const observed = this.executions.get(`${process.name}/${runId}`) ?? []
     const visits = (checkpoints ?? []).map((row) => row.visit)
-    if (run?.state === 'completed' || run?.state === 'failed') this.over.add(runId)
+    if (run?.state !== undefined && isEnded(run.state)) this.over.add(runId)
     if (run?.state === 'completed') visits.push(Number.POSITIVE_INFINITY)
     for (const visit of visits) {
       const led = observed.filter((each) => each.visit < visit)

@@ -19,17 +19,21 @@ export interface Clock {
 
 const settled = Promise.resolve()
 
+// As they were when this was loaded: tests of users' graphs may put false ones in their place, and
+// a store that waits for a false timer waits for ever.
+const { setTimeout: timeout, clearTimeout: cancel, setImmediate: immediate } = globalThis
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   mono: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
   random: () => Math.random(),
   uuid: () => randomUUID(),
   after: (ms, fn) => {
-    const timer = setTimeout(fn, ms)
-    return () => clearTimeout(timer)
+    const timer = timeout(fn, ms)
+    return () => cancel(timer)
   },
   turn: (fn) => {
-    setImmediate(fn)
+    immediate(fn)
   },
   // A tick asked for by a microtask runs when all microtasks have, also those that they queue.
   // By a promise: `queueMicrotask` makes an object with an asynchronous context of its own first.

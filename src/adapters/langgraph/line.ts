@@ -47,10 +47,24 @@ type Own = 'outer' | 'stopped' | 'putId' | 'late' | 'answering'
 
 export function newMark(config: RunnableConfig, mark: Omit<Mark, Own>): Mark {
   const own = { stopped: false, putId: null, late: false, answering: Promise.resolve() }
-  const made = { ...mark, ...own, outer: innermost(config) }
+  const made = { ...mark, ...own, outer: around(config, mark) }
   const { configurable } = config
   if (configurable) Object.assign(configurable, { [key]: made })
   return made
+}
+
+/**
+ * LangGraph shows configs in its events, with the marks in them, and people use them again. Only
+ * what runs inside a task has a graph around it; and nothing is around itself.
+ */
+function around(config: RunnableConfig, { threadId, space }: Space): Mark | undefined {
+  if (!isNested(config)) return undefined
+  return marksOf(config).find((mark) => mark.threadId !== threadId || mark.space !== space)
+}
+
+/** A graph that runs inside a task of another has that task's means to read its state. */
+export function isNested({ configurable }: RunnableConfig): boolean {
+  return '__pregel_read' in (configurable ?? {})
 }
 
 export function withMark<C extends RunnableConfig>(config: C, mark: Mark): C {

@@ -134,7 +134,8 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     newVersions?: ChannelVersions,
   ): Promise<RunnableConfig> {
     const space = spaceOf(config)
-    const mark = markOf(config, space)
+    // A config of an event may be used to update a state: its mark is of another time.
+    const mark = isInvocation(config) ? markOf(config, space) : undefined
     const around = aroundOf(config, space)
     const isLate = marksOf(config).some(({ late }) => late)
     const isOff = mark ? isLate || (await this.#spaces.isOff(space.threadId, around)) : false

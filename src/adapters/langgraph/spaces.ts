@@ -14,7 +14,7 @@ import {
 } from '@langchain/langgraph-checkpoint'
 import type { Counterfoil } from '../../index.ts'
 import { insisted } from './heard.ts'
-import { type Level, type Mark, markOf, marksOf } from './line.ts'
+import { isNested, type Level, type Mark, markOf, marksOf } from './line.ts'
 
 /** LangGraph begins the next write right after the last: longer is no pause between two. */
 const graceMs = 1_000
@@ -300,11 +300,6 @@ function placeOf(config: RunnableConfig): { threadId: string; space: string } {
 function idOf(config: RunnableConfig | undefined): string | null {
   const id: unknown = config?.configurable?.['checkpoint_id']
   return typeof id === 'string' && id !== '' ? id : null
-}
-
-/** A graph that runs inside a task of another has that task's means to read its state. */
-function isNested(config: RunnableConfig): boolean {
-  return '__pregel_read' in (config.configurable ?? {})
 }
 
 function attemptOf(config: RunnableConfig): number {

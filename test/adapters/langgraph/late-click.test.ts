@@ -1,7 +1,7 @@
 // Clicks with a `checkpoint_id`, as `getState().config` gives it: whoever comes second asks for a
 // checkpoint that was the head a moment ago.
 import { Command } from '@langchain/langgraph'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { settled, thread } from './lab.ts'
 import { built, graphs, type Invokable, line } from './line-graphs.ts'
 import { memory, postgres, sqlite } from './saver-stores.ts'
@@ -77,3 +77,35 @@ for (const [name, [make, wanted]] of Object.entries(graphs)) {
     expect((await graph.getState(thread())).next).toEqual([])
   })
 }
+
+test('K1 the config of an event of a late click can be used again: its mark is forgotten', async () => {
+  const cf = await (stores[0] as (typeof stores)[number]).open()
+  const { graph } = built(cf, line)
+  const config = await asked(graph)
+  await graph.invoke(yes(), thread())
+  const events: { config: { configurable: object } }[] = []
+  const late = await graph.stream(yes(), { ...config, streamMode: 'checkpoints' })
+  const reading = (async () => {
+    for await (const event of late) events.push(event)
+  })()
+  expect(await settled([reading])).toEqual(['THREAD_MOVED'])
+  const { configurable } = events.at(-1)?.config ?? {}
+  await graph.updateState({ configurable }, { words: 'updated' }, 'sayB')
+  expect((await graph.getState(thread())).values.words).toBe('updated')
+  const again = { configurable: { ...configurable, checkpoint_id: undefined } }
+  await graph.invoke({ words: 'new' }, again)
+  expect((await graph.getState(thread())).next).toEqual(['ask'])
+})
+
+test('K1 a graph whose test has false timers goes on', async () => {
+  const cf = await (stores[0] as (typeof stores)[number]).open()
+  const { graph, upstream } = built(cf, line)
+  vi.useFakeTimers()
+  try {
+    await graph.invoke({ words: '' }, thread())
+    await graph.invoke(yes(), thread())
+  } finally {
+    vi.useRealTimers()
+  }
+  expect(upstream.sent).toEqual(['a', 'b'])
+})

@@ -239,6 +239,29 @@ describe('C2 an outcome that nobody knows', () => {
     }
   })
 
+  test('D1 abandon in a workflow that goes on: the place has ended, others have not', async () => {
+    for (const early of [true, false]) {
+      const { mail, sent, state } = mailer()
+      const cf = await opens()
+      const at = (checkpointId: string) =>
+        cf.scope({ ...ids, checkpointId, afterAbandon: 'go_on' } as const)
+      const scope = await at('c1')
+      await ended(scope.call(mail, 'ana'))
+      state.down = false
+      if (early) await decide(cf, { outcome: 'abandon' })
+      await scope.close()
+      if (!early) await decide(cf, { outcome: 'abandon' })
+      expect((await status(cf)).state).toBe('failed')
+      await expect(at('c1')).rejects.toMatchObject({ code: 'RUN_ABANDONED' })
+      const next = await at('c2')
+      // Whoever comes back for the abandoned place does not disturb the others.
+      await expect(at('c1')).rejects.toMatchObject({ code: 'RUN_ABANDONED' })
+      expect(await next.call(mail, 'bob')).toEqual({ id: 'm2' })
+      await next.close()
+      expect([(await status(cf)).state, sent]).toEqual(['waiting_tool', ['ana', 'bob']])
+    }
+  })
+
   test('a probe that knows spares the person', async () => {
     const cf = await opens()
     let landed: 'unknown' | 'yes' = 'unknown'

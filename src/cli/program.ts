@@ -24,8 +24,8 @@ import { addWorker } from './commands/worker.ts'
 import { report } from './report.ts'
 
 const about =
-  'Kill an AI agent at any moment: what it did is not done twice, what it did not do is done, and ' +
-  'a person is asked about what nobody can know.'
+  'Kill an AI agent at any moment: what it did is not done twice, what it did not do is done, ' +
+  'and a person is asked about what nobody can know.'
 
 const ending = `
 Begin with:

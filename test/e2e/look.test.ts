@@ -56,7 +56,7 @@ describe.runIf(canBrowse)('the console', () => {
 
   // Copied to docs/images when a page has changed; small, because everybody clones them.
   test('E8 the pictures of the operator’s guide are below 150 KB each', async () => {
-    const wide = await stage.signedIn('ana', 'operator', { viewport: { width: 1120, height: 760 } })
+    const wide = await stage.signedIn('ana', 'operator', { viewport: { width: 1120, height: 720 } })
     const small = await stage.signedIn('ana', 'operator', { viewport: phone, colorScheme: 'dark' })
     const shown = ['inbox', 'doubt', 'approval', 'run', 'resume', 'phone']
     for (const name of shown) {

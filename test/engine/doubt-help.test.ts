@@ -164,8 +164,12 @@ describe('E2 "it happened"', () => {
   )
 
   test('E2 resultOptional does not let a wrong result pass', async () => {
-    const { lab, graph, item } = await inDoubt({ output, resultOptional: true } as FakeOptions)
-    await lab.decide({ outcome: 'happened', result: { id: 7 } })
+    const short = z.object({ id: z.string().refine((id) => id.length < 5) })
+    const options = { output: short, resultOptional: true } as FakeOptions
+    const { lab, graph, item } = await inDoubt(options)
+    const wrong = lab.decide({ outcome: 'happened', result: { id: 7 } })
+    await expect(wrong).rejects.toMatchObject({ code: 'OUTPUT_INVALID' })
+    await lab.decide({ outcome: 'happened', result: { id: 'much too long' } })
     await lab.process(graph, null)
     const again = await lab.item()
     expect(again.itemId).not.toBe(item.itemId)

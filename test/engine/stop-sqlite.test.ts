@@ -53,7 +53,7 @@ const asking = workflow({
   input: z.object({ max: z.number() }),
   tools: [mail],
   run: async ({ max }, ctx) => {
-    const schema = z.object({ n: z.number().max(max) })
+    const schema = z.object({ n: z.number().refine((n) => n <= max) })
     const data = { n: Date.now() }
     const { data: said } = await ctx.approval({ title: 'Which?', data, schema })
     await ctx.call(mail, { run: ctx.runId, n: said.n })

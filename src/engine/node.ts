@@ -3,6 +3,7 @@
 import { keptText, plainCopy } from '../model/canonical.ts'
 import { CounterfoilError, failureOf, isCounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
+import * as limits from '../model/limits.ts'
 import { isNodeEnd } from '../model/node.ts'
 import { validate } from '../model/schema.ts'
 import { isRecord, isSame, mergePatch, put } from '../model/state.ts'
@@ -77,7 +78,7 @@ async function patched(
       put(valid, key, kept(value, whole[key]))
     }
   }
-  return mergePatch(state, valid)
+  return mergePatch(state, valid, limits.depthMax)
 }
 
 /**

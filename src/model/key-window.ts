@@ -41,13 +41,18 @@ export function keyUseOf(
   return { expiresAt: record.expiresAt, sentAt: first?.dispatchedAt ?? firstSentAt }
 }
 
-export function keyWindow(
+export function keyWindow(use: KeyUse, rules: KeyRules, moment: Moment): 'open' | 'closed' {
+  return keyLeftMs(use, rules, moment) > 0 ? 'open' : 'closed'
+}
+
+/** How long the window stays open; Infinity for a key that is never forgotten. */
+export function keyLeftMs(
   { expiresAt, sentAt }: KeyUse,
   { keyTtlMs, keyMarginMs }: KeyRules,
   { now, steady }: Moment,
-): 'open' | 'closed' {
-  if (expiresAt === null) return 'open'
+): number {
+  if (expiresAt === null) return Number.POSITIVE_INFINITY
   const bySteady = expiresAt - steady
   const until = sentAt === null || keyTtlMs === null ? expiresAt : sentAt + keyTtlMs
-  return Math.min(bySteady, until - now) > keyMarginMs ? 'open' : 'closed'
+  return Math.min(bySteady, until - now) - keyMarginMs
 }

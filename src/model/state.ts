@@ -3,7 +3,6 @@
 // so a step costs what it changed and not what there is.
 import { type Frame, isWellFormed, Walk } from './canonical.ts'
 import { CounterfoilError } from './errors.ts'
-import * as limits from './limits.ts'
 import { isPlain } from './plain.ts'
 
 // Every object and array that was absorbed, with its weight.
@@ -56,12 +55,12 @@ export function weightOf(value: unknown): number {
  * The state after `ctx.go(node, patch)`: merged shallowly, and a key set to undefined is removed.
  * It is the same object if nothing changed.
  */
-export function mergePatch(state: unknown, patch: unknown): unknown {
+export function mergePatch(state: unknown, patch: unknown, depthMax?: number): unknown {
   const before = absorb(state)
   if (patch === undefined) return before
   if (!isRecord(before)) throw notAnObject('the state', 'give the graph an object as its state')
   const grown = isRecord(patch) ? withGrown(before, patch) : patch
-  const changes = absorb(grown, '$', limits.depthMax)
+  const changes = absorb(grown, '$', depthMax)
   if (!isRecord(changes) || !isObject(patch)) {
     throw notAnObject('the patch', 'give ctx.go(node, patch) an object of the keys that change')
   }

@@ -354,14 +354,15 @@ export class Hold {
       const run = { state: 'waiting_human', waitingFor } as const
       return { run, items: settled, cause: items[0]?.title ?? '' }
     }
-    if (this.taken.waited) {
+    const { any, nextAt } = this.left
+    if (this.taken.waited && nextAt === null) {
       const run = { state: 'pending', waitingFor: null } as const
       return { run, items: settled, cause: 'it waits for its host' }
     }
     const host = { kind: 'host', items: [], since, queue: '' } as const
     const cause = this.log.lost ? 'the hold was lost' : 'its scopes were closed'
     // What is left is looked at again, if its host does not come for it.
-    const wakeAt = this.left.any || this.log.lost ? since + limits.unaskedMs : null
+    const wakeAt = any || this.log.lost ? since + limits.unaskedMs : nextAt
     return { run: { state: 'waiting_tool', waitingFor: host, wakeAt }, items: settled, cause }
   }
 

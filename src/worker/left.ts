@@ -6,7 +6,7 @@ import type { Entry } from '../engine/entry.ts'
 import { momentOf } from '../engine/rows.ts'
 import type { ScopeVisit } from '../engine/scope.ts'
 import { ofCall } from '../model/attempt-id.ts'
-import { keyUseOf, keyWindow } from '../model/key-window.ts'
+import { keyLeftMs, keyUseOf } from '../model/key-window.ts'
 import { scopeVisit } from '../model/scope.ts'
 import type { LoadAt, OpenCall } from '../store/store.ts'
 
@@ -25,6 +25,8 @@ export function isLeft({ status, attempt }: OpenCall): boolean {
 export class Left {
   private readonly open: (place: Place) => Promise<ScopeVisit | null>
   private places: Map<number, Place> | null = null
+  /** Where a call is its host's until its key is forgotten, and when that is. */
+  private readonly later = new Map<number, number>()
   /** Until a person is asked about what is being looked at. */
   asking: Promise<void> = Promise.resolve()
 
@@ -47,10 +49,16 @@ export class Left {
   /** Its host is there: its own verdict counts. */
   cameFor({ nodeId, checkpointId }: Place): void {
     this.places?.delete(scopeVisit(nodeId, checkpointId))
+    this.later.delete(scopeVisit(nodeId, checkpointId))
   }
 
   get any(): boolean {
     return this.places !== null && this.places.size > 0
+  }
+
+  /** When the first call that is still its host's has to be put before a person; null if none. */
+  get nextAt(): number | null {
+    return this.later.size === 0 ? null : Math.min(...this.later.values())
   }
 
   ask(which: Which): Promise<void> {
@@ -65,7 +73,8 @@ export class Left {
     if (this.places?.has(scopeVisit(place.nodeId, place.checkpointId)) !== true) return
     const visit = await this.open(place)
     if (visit === null) return
-    const left = visit.left().filter((entry) => !this.isHosts(visit, entry))
+    const all = visit.left().map((entry) => ({ entry, hostsMs: this.hostsMs(visit, entry) }))
+    const left = all.flatMap(({ entry, hostsMs }) => (hostsMs > 0 ? [] : [entry]))
     const due = left.filter(
       ({ record }) => which === 'all' || record.replayClass === 'unsafe_on_replay',
     )
@@ -74,16 +83,20 @@ export class Left {
     visit.drain()
     await visit.done
     if (due.length === left.length) this.cameFor(place)
+    const firstMs = Math.min(...all.flatMap(({ hostsMs }) => (hostsMs > 0 ? [hostsMs] : [])))
+    if (!Number.isFinite(firstMs)) return
+    this.later.set(scopeVisit(place.nodeId, place.checkpointId), visit.clock.now() + firstMs)
   }
 
   /**
-   * A call with a key whose every attempt has ended was stopped by its host, to be made again, or
-   * rested between two tries. It is the host's as long as the key is good.
+   * For how long it is its host's and nobody is asked. A call with a key whose every attempt has
+   * ended was stopped by its host, to be made again, or rested between two tries: it is the host's
+   * as long as the key is good.
    */
-  private isHosts(visit: ScopeVisit, { key, record }: Entry): boolean {
-    if (record.replayClass !== 'idempotent_with_key') return false
+  private hostsMs(visit: ScopeVisit, { key, record }: Entry): number {
+    if (record.replayClass !== 'idempotent_with_key') return 0
     const own = ofCall(visit.loaded.attempts, key)
-    const window = keyWindow(keyUseOf(record, own), ofNoTool, momentOf(visit))
-    return window === 'open' && own.length > 0 && own.every(({ endedAt }) => endedAt !== null)
+    if (own.length === 0 || own.some(({ endedAt }) => endedAt === null)) return 0
+    return keyLeftMs(keyUseOf(record, own), ofNoTool, momentOf(visit))
   }
 }

@@ -183,6 +183,8 @@ export class Scopes {
     const { store, namespace } = this.engine
     const ours = { namespace, graph: scopeGraph.name } as const
     const alive = await this.alive()
+    // Where no worker does: a workflow that waits for its host is looked at again at its time.
+    await store.wakeDue(limits.wakeBatchMax)
     for (const state of ['running', 'pending'] as const) {
       const page = rowsOf((one) => store.listRuns({ ...ours, state, ...one }))
       for await (const run of page) {

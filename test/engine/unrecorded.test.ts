@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { open, type ReplayUnsafeError, tool } from '../../src/index.ts'
+import { type Graph, graph } from '../../src/model/graph.ts'
 import * as limits from '../../src/model/limits.ts'
 import { fake, flow, Lab } from '../lab.ts'
 
@@ -128,4 +129,20 @@ describe('how deep data may nest', () => {
       expect((await lab.error()).message).toContain(`more than ${limits.depthMax} levels`)
     },
   )
+
+  test('D9 one level more: a patch of the state', async () => {
+    const lab = new Lab()
+    const state = z.object({ value: z.any() })
+    const made = graph({
+      id: 'w@1.0.0',
+      state,
+      start: 'one',
+      nodes: {
+        one: async (_, ctx) => ctx.go('two', { value: tooDeep }),
+        two: async (_, ctx) => ctx.done(),
+      },
+    }) as unknown as Graph
+    await lab.process(made, { value: null })
+    expect((await lab.error()).message).toContain(`more than ${limits.depthMax} levels`)
+  })
 })

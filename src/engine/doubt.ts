@@ -276,11 +276,17 @@ function unmatchedOf(visit: Visit, tool: Tool | null = null): UnmatchedCall[] {
   const named = (name: string) => (tool?.name === name ? tool : visit.graph?.tools.get(name))
   return shown.map((entry: Entry) => ({
     ...subjectOf(entry.record),
-    status: entry.record.status,
+    status: knownStatus(entry),
     input: readable(entry.record.inputJson ?? 'null'),
     result: entry.settled?.ok ? (entry.settled.value ?? null) : null,
     ...lookOf(visit, named(entry.record.tool), entry.record),
   }))
+}
+
+/** With what a person has said of it, though its own call has not come back for that. */
+function knownStatus({ record, settled, grant }: Entry): CallRecord['status'] {
+  if (settled) return settled.ok ? 'committed' : 'failed'
+  return grant ? 'failed' : record.status
 }
 
 function unsafeError(

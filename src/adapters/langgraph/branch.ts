@@ -12,24 +12,26 @@ import { type CallRecord, type Counterfoil, CounterfoilError } from '../../index
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { leaseMs } from '../../model/limits.ts'
 import { type Anchor, messagesIn } from './anchor.ts'
-import { hasBranches } from './branch-notes.ts'
+import { hasBranches, storedAt } from './branch-notes.ts'
 import { type IsOnLine, pathOf, recordsOf, standingOf, unclaimed } from './branch-records.ts'
 import { pause } from './heard.ts'
 import { isAskedBack, isLive, markOf } from './line.ts'
 import type { CounterfoilSaver } from './saver.ts'
 import { openValue } from './saver-write.ts'
 import type { Task } from './task.ts'
+import { moved } from './turn.ts'
 
 /** A call that is under way elsewhere is waited for; its process may have died with the hold. */
 const waitMsMax = leaseMs + 5_000
 const lookMs = 100
+const looksPerSweep = 10
 
 /**
  * What a call of a branch finds on the way that was left: a receipt that answers it; an item that
  * is open; or calls of its tool with other inputs, which may have had its effect. Null: it is sent.
  */
 export type OffLine =
-  | { readonly answer: CallRecord }
+  | { readonly answer: CallRecord; readonly instead: boolean }
   | { readonly itemId: string }
   | { readonly alike: readonly CallRecord[] }
 
@@ -46,14 +48,18 @@ export async function offLine(
   const until = clock.mono() + waitMsMax
   const inputHash = sha256(canonical(input === undefined ? null : input))
   const isSame = (row: CallRecord) => row.inputHash === inputHash
-  for (;;) {
+  for (let looks = 0; ; looks++) {
     const all = await recordsOf(cf, task.threadId, tool)
     const own = all.filter((row) => isAt(row, anchor))
-    if (all.length === 0 || own.some(isSame)) return null
-    const others = all.filter((row) => !own.includes(row))
-    const left = unclaimed(others, await onLineOf(saver, task), pathOf(anchor.nodeId))
-    const same = left.find(isSame)
-    const standings = await Promise.all((same ? [same] : left).map((row) => standingOf(cf, row)))
+    const mine = own.find(isSame)
+    if (all.length === 0 || (mine && (await standingOf(cf, mine)) !== 'not sent')) return null
+    const isOnLine = await onLineOf(saver, task)
+    const isOurs = (row: CallRecord) => own.includes(row) || isOnLine(row)
+    const left = unclaimed(all, isOurs, pathOf(anchor.nodeId))
+    // What this call was withdrawn for, or a person has allowed once more, was perhaps sent since.
+    const due = mine ? left.filter(({ createdAt }) => createdAt >= mine.createdAt) : left
+    const same = due.find(isSame)
+    const standings = await Promise.all((same ? [same] : due).map((row) => standingOf(cf, row)))
     const landed = standings.filter((one) => typeof one === 'object')
     const doubt = landed.find((one) => 'itemId' in one)
     if (doubt) return doubt
@@ -61,9 +67,14 @@ export async function offLine(
       const alike = landed.flatMap((one) => ('answer' in one ? [one.answer] : []))
       const [answer] = alike
       if (answer === undefined) return null
-      return same && answer.status === 'committed' ? { answer } : { alike }
+      const answers = same !== undefined && answer.status === 'committed'
+      if (answers) return { answer, instead: mine !== undefined }
+      if (mine) throw moved(tool, task.threadId)
+      return { alike }
     }
     if (clock.mono() > until) throw underWay(tool, task.threadId)
+    // A process that has died with it is found by whoever looks.
+    if (looks % looksPerSweep === 0) cf.askAboutLeft().catch(() => {})
     await pause(cf, lookMs)
   }
 }
@@ -93,7 +104,10 @@ export async function inTurn<T>(
   }
 }
 
-async function isBranched(cf: Counterfoil, { config, threadId, levels }: Task): Promise<boolean> {
+export async function isBranched(
+  cf: Counterfoil,
+  { config, threadId, levels }: Task,
+): Promise<boolean> {
   const mark = markOf(config, { threadId, space: '' })
   if (mark && isAskedBack(mark, levels[''] ?? null)) return true
   return hasBranches(cf, threadId)
@@ -114,11 +128,14 @@ async function onLineOf(saver: CounterfoilSaver, task: Task): Promise<IsOnLine> 
     isNext = step?.source === 'loop'
     id = step?.parentId ?? null
   }
-  const inTime = [...steps.values()].sort((a, b) => a.createdAt - b.createdAt)
+  const since = await storedAt(saver.cf, task.threadId)
+  // What was begun in the very millisecond is not the branch's.
+  const timeOf = ({ stepId, createdAt }: Step) => (since.get(stepId) ?? createdAt - 1) + 1
+  const inTime = [...steps.values()].sort((a, b) => timeOf(a) - timeOf(b))
   const messages = new Set(messagesIn(task.scratchpad.currentTaskInput))
   return ({ createdAt, checkpointId }) => {
     const from = checkpointId.split('#')[0] ?? ''
-    const head = inTime.findLast((step) => step.createdAt <= createdAt)?.stepId
+    const head = inTime.findLast((step) => timeOf(step) <= createdAt)?.stepId
     return carriedOut.has(from) || messages.has(from) || carriedOut.has(head ?? '')
   }
 }

@@ -16,7 +16,8 @@ import { canonical, sha256 } from '../../model/canonical.ts'
 import { isRecordedKey, makeTool } from '../../model/tool.ts'
 import { type Anchor, anchorOf, noSaver } from './anchor.ts'
 import { interruptFor, loud, takeAnswers } from './answer.ts'
-import { inTurn, offLine } from './branch.ts'
+import { inTurn, isBranched, type OffLine, offLine } from './branch.ts'
+import { hasRecordAt, placeIn, resultOf } from './branch-place.ts'
 import { deskOf, type Made, type Seat } from './desk.ts'
 import { fitting, revived } from './fit.ts'
 import type { GuardRules } from './rules.ts'
@@ -166,13 +167,39 @@ class Own {
         const { itemId } = found
         throw await interruptFor(cf, task, { itemId, call: { tool: name } }, null)
       }
-      const placed = found === null || 'itemId' in found ? null : found
-      const own = id ?? (placed === null ? null : canonical([name, input ?? null]))
-      const made = await this.through(anchor, own, input, saver.serde, placed)
-      if (placed === null || callId === null) return made
-      const replayed = made.replayed || 'answer' in placed
-      return { plain: readdressed(made.plain, null, callId), replayed }
+      // It has a record of its own, which was not sent: that stays as it is.
+      const isInstead = found !== null && 'answer' in found && found.instead
+      const made = isInstead
+        ? { plain: resultOf(found.answer), replayed: true }
+        : await this.place(anchor, id, input, found, saver)
+      if (found === null || callId === null) return made
+      return { ...made, plain: readdressed(made.plain, null, callId) }
     })
+  }
+
+  /**
+   * A call that a person may have to compare with others is known by its place among the calls of
+   * its task: a model that is asked again finds other words, and what was decided is not lost.
+   */
+  private async place(
+    anchor: Anchor,
+    id: string | null,
+    input: unknown,
+    found: Exclude<OffLine, { itemId: string }> | null,
+    { serde }: CounterfoilSaver,
+  ): Promise<Made> {
+    const { cf, name } = this.call
+    const placed = found && 'answer' in found ? { answer: found.answer } : found
+    if (anchor.callId !== null || !(await isBranched(cf, this.task))) {
+      return this.through(anchor, id, input, serde, placed)
+    }
+    const place = placeIn(this.task, name)
+    const compared = found !== null && 'alike' in found
+    if (compared || (await hasRecordAt(cf, this.task.threadId, anchor, name, place))) {
+      return this.through(anchor, place, input, serde, placed ?? {})
+    }
+    const own = id ?? (placed === null ? null : canonical([name, input ?? null]))
+    return this.through(anchor, own, input, serde, placed)
   }
 
   private async through(

@@ -52,13 +52,16 @@ export function guardGraph<G extends GuardableGraph>(
     withConfig: (config: Config) =>
       guardGraph(cf, callOn(graph, 'withConfig', config, undefined, []) as G, options),
   }
-  return new Proxy(graph, {
+  const proxy: G = new Proxy(graph, {
     get(target, key) {
+      // It invokes the graph once for each of its inputs: that is one turn each.
+      if (key === 'batch') return Reflect.get(target, key)
       if (Object.hasOwn(own, key) && key in target) return own[key as keyof typeof own]
       const value: unknown = Reflect.get(target, key, target)
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
+  return proxy
 }
 
 function callOn(graph: object, name: string, input: unknown, config: Config, more: unknown[]) {

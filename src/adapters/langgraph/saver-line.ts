@@ -61,7 +61,7 @@ export async function placeOf(
   cf: Counterfoil,
   { space, config, checkpoint, metadata, mark, isOff }: Put,
   tries: number,
-): Promise<{ stepId: string; head?: string | null }> {
+): Promise<{ stepId: string; head?: string | null; branches?: boolean }> {
   const { id: stepId } = checkpoint
   const parentId = stepIdOf(config)
   const placed = mark && { stepId, parentId, source: metadata.source, mark }
@@ -69,8 +69,9 @@ export async function placeOf(
   const head = isFirst ? expectedHead(placed) : await cf.threads.headOf(space)
   const isBeside = isOff || (placed !== undefined && !isOnLine(placed, head))
   if (isBeside) return { stepId: `${asidePrefix}${stepId}` }
-  if (head !== parentId) await noteBranch(cf, space.threadId, stepId)
-  return placed ? { stepId, head } : { stepId }
+  const branches = head !== parentId
+  if (branches) await noteBranch(cf, space.threadId, stepId)
+  return placed ? { stepId, head, branches } : { stepId, branches }
 }
 
 /**

@@ -21,6 +21,7 @@ import {
 } from '@langchain/langgraph-checkpoint'
 import { asidePrefix, bodySum, type Counterfoil, isAside, type ThreadWrite } from '../../index.ts'
 import { sweepMs } from '../../model/limits.ts'
+import { noteStored } from './branch-notes.ts'
 import { Heard } from './heard.ts'
 import { aroundOf, isInvocation, type Mark, markOf, marksOf, withMark } from './line.ts'
 import { StepCache } from './saver-cache.ts'
@@ -241,7 +242,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
         this.#cache.set(space, earlier.step)
         return isAside(earlier.row.stepId)
       }
-      const { stepId, head } =
+      const { stepId, head, branches } =
         earlier === null ? await placeOf(this.cf, given, tries) : { stepId: earlier.row.stepId }
       const row = { ...note, stepId }
       const held = parentId === null ? null : parent
@@ -254,6 +255,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       const seen = new Map([[stepId, earlier?.step.rowSum ?? null]])
       if (!whole && base !== null) seen.set(base.stepId, base.rowSum)
       if (await this.cf.threads.putStep({ ...row, parentId, whole, bodyJson }, seen, head)) {
+        if (branches) await noteStored(this.cf, space.threadId, stepId)
         this.#cache.set(space, { ...step, parentId, rowSum: bodySum(bodyJson) })
         return isAside(stepId)
       }

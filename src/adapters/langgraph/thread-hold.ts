@@ -32,10 +32,7 @@ export async function holdThread(
   try {
     const scope = await take(cf, threadId, until, signal)
     const within = new Set([...outer, threadId])
-    return {
-      run: (work) => inside.run(within, work),
-      end: () => scope.close().finally(leave),
-    }
+    return { run: (work) => inside.run(within, work), end: () => scope.close().finally(leave) }
   } catch (error) {
     leave()
     throw error

@@ -64,7 +64,7 @@ const table: Readonly<Record<Outcome, Row>> = {
   },
   retire_record: {
     label: 'Retire a record',
-    consequence: 'No call will claim that record any more. It stays on record; nothing is sent.',
+    consequence: retired,
     record: true,
   },
   respond: {
@@ -232,6 +232,12 @@ function openEnded({ body }: Item): string {
     ` Of ${open.length} of them (${tools}) nobody knows yet whether it happened: find that out ` +
     'first.'
   )
+}
+
+function retired({ body }: Item): string {
+  const kept = 'No call will claim that record any more; it stays on record.'
+  if (body.subject === null) return `${kept} Nothing is sent.`
+  return `${kept} If no other is left, ${body.subject.tool} is sent when the run goes on.`
 }
 
 function approved(item: Item): string {

@@ -3,7 +3,7 @@ import { Command } from '@langchain/langgraph'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import type { Counterfoil } from '../../../src/index.ts'
 import { settled, thread, waitsFor } from './lab.ts'
-import { built, graphs, type Invokable, straight, words } from './line-graphs.ts'
+import { built, graphs, type Invokable, straight, wordedInNode, words } from './line-graphs.ts'
 import { memory, postgres, sqlite } from './saver-stores.ts'
 
 const stores = [memory(), sqlite(), postgres()]
@@ -14,6 +14,7 @@ afterAll(async () => {
 
 afterEach(() => {
   words.steady = false
+  words.gate = async () => {}
 })
 
 /** The config of the checkpoint that this node comes next at. */
@@ -26,6 +27,23 @@ async function before(graph: Invokable, next: string) {
 async function says(cf: Counterfoil, itemId: string | undefined, outcome: 'send' | 'use_record') {
   const { version } = await cf.inbox.get(itemId ?? '')
   await cf.inbox.decide(itemId ?? '', { outcome, by: 'ana', reason: 'looked', version })
+}
+
+/** Where somebody waits until they are let go. */
+function gate(): [{ come: () => Promise<void>; reached: Promise<void> }, () => void] {
+  let arrive = () => {}
+  let go = () => {}
+  const reached = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  const gone = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const come = () => {
+    arrive()
+    return gone
+  }
+  return [{ come, reached }, () => go()]
 }
 
 for (const kind of stores) {
@@ -141,6 +159,72 @@ test('C2, K1 a doubt of the way that was left is decided once, for the branch to
   const third = await graph.invoke(null, thread())
   expect(third.sent).toEqual(['a', 'b'])
   expect(upstream.sent).toEqual(['a', 'b'])
+})
+
+test('C2, K1 back on the way that was left, a call that was allowed once more is not sent', async () => {
+  const cf = await inMemory.open()
+  const { graph, upstream } = built(cf, straight)
+  words.steady = true
+  upstream.slow = async () => {
+    throw new Error('socket hang up')
+  }
+  const first = await graph.invoke({ words: '' }, thread())
+  const left = (await graph.getState(thread())).config
+  upstream.slow = async () => {}
+  await graph.invoke(null, await before(graph, 'sayA'))
+  const { itemId, version } = await cf.inbox.get(waitsFor(first) ?? '')
+  const said = { outcome: 'did_not_happen', madeSure: true, by: 'ana', reason: 'looked' } as const
+  await cf.inbox.decide(itemId, { ...said, version })
+  expect((await graph.invoke(null, thread())).sent).toEqual(['a', 'b'])
+  expect(upstream.sent).toEqual(['a', 'a', 'b'])
+  // What the branch has sent since answers here.
+  expect((await graph.invoke(null, left)).sent).toEqual(['a', 'b'])
+  expect(upstream.sent).toEqual(['a', 'a', 'b'])
+})
+
+test('C2, K1 a call that was begun while a branch was being put is not its own', async () => {
+  const cf = await inMemory.open()
+  const { graph, upstream } = built(cf, straight)
+  const [atGate, open] = gate()
+  words.gate = atGate.come
+  const first = settled([graph.invoke({ words: '' }, thread())])
+  await atGate.reached
+  words.gate = async () => {}
+  const { putStep } = cf.threads
+  const [atPut, put] = gate()
+  cf.threads.putStep = async (...args: Parameters<typeof putStep>) => {
+    if (args[0].noteJson.includes('fork')) await atPut.come()
+    return putStep.apply(cf.threads, args)
+  }
+  const branch = graph.invoke(null, await before(graph, 'sayA'))
+  await atPut.reached
+  const [atUpstream, land] = gate()
+  upstream.slow = atUpstream.come
+  open()
+  await atUpstream.reached
+  put()
+  upstream.slow = async () => {}
+  land()
+  expect((await cf.inbox.get(waitsFor(await branch) ?? '')).reason).toBe('same_effect')
+  expect(await first).toEqual(['THREAD_MOVED'])
+  expect(upstream.sent).toEqual(['a'])
+})
+
+test('C2, K1 a node that asks its model itself is asked about each call once', async () => {
+  const cf = await inMemory.open()
+  const { graph, upstream } = built(cf, wordedInNode)
+  await graph.invoke({ words: '' }, thread())
+  let end = await graph.invoke(null, await before(graph, 'begin'))
+  const items = [waitsFor(end)]
+  await says(cf, waitsFor(end), 'send')
+  end = await graph.invoke(null, thread())
+  items.push(waitsFor(end))
+  await says(cf, waitsFor(end), 'use_record')
+  end = await graph.invoke(null, thread())
+  expect(end.sent.length).toBe(2)
+  expect(new Set(items).size).toBe(2)
+  expect(upstream.sorted).toEqual(['a', 'a', 'b'])
+  expect((await cf.inbox.list()).items).toEqual([])
 })
 
 for (const name of ['one node that asks and sends', 'a stateless subgraph']) {

@@ -130,6 +130,14 @@ test('K1 an invocation inside of another, and watch(), do not wait for themselve
   expect(upstream.sorted).toEqual(['a', 'b'])
 })
 
+test('K1 a batch is one turn after the other', async () => {
+  const cf = await inMemory.open()
+  const { graph, upstream } = guarded(cf)
+  await graph.batch([{ words: '' }, { words: '' }], [thread(), thread()])
+  expect(upstream.sent.length).toBe(4)
+  expect((await graph.getState(thread())).values.sent.length).toBe(4)
+})
+
 test('K1 what is not a graph, and a wait that is no time, are refused', async () => {
   const cf = await inMemory.open()
   const { graph } = built(cf, straight)

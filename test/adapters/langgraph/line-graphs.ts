@@ -24,7 +24,11 @@ let worded = 0
 export const inOtherWords = (what: string) => (words.steady ? what : `${what}/${++worded}`)
 
 /** A model that says the same again, for tests of what is then found on record. */
-export const words = { steady: false }
+export const words = {
+  steady: false,
+  /** Waited for before something is sent. */
+  gate: async () => {},
+}
 
 export const State = Annotation.Root({
   words: Annotation<string>,
@@ -74,9 +78,10 @@ const say =
   }
 const sends =
   (send: Guarded): Node =>
-  async ({ words }) => ({
-    sent: [await send.invoke({ text: words })],
-  })
+  async ({ words: text }) => {
+    await words.gate()
+    return { sent: [await send.invoke({ text })] }
+  }
 
 export type Make = (cf: Counterfoil, upstream: Upstream, saver: BaseCheckpointSaver) => Invokable
 
@@ -125,6 +130,20 @@ const inNode: Make = (cf, upstream, checkpointer) => {
       return { sent: [a, await send.invoke({ text: inOtherWords('b') })] }
     })
     .addEdge(START, 'work')
+    .compile({ checkpointer })
+}
+
+/** The same, and nobody is asked. */
+export const wordedInNode: Make = (cf, upstream, checkpointer) => {
+  const send = guarded(cf, upstream)
+  return new StateGraph(State)
+    .addNode('begin', async () => ({}))
+    .addNode('work', async () => {
+      const a = await send.invoke({ text: inOtherWords('a') })
+      return { sent: [a, await send.invoke({ text: inOtherWords('b') })] }
+    })
+    .addEdge(START, 'begin')
+    .addEdge('begin', 'work')
     .compile({ checkpointer })
 }
 

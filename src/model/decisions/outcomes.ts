@@ -145,7 +145,10 @@ function isPossible(item: Item, outcome: Outcome): boolean {
 export function recordsFor({ body }: Item, outcome: Outcome): readonly UnmatchedCall[] {
   if (table[outcome]?.record !== true) return []
   if (outcome === 'retire_record') return body.unmatched
-  return body.unmatched.filter((record) => record.tool === body.subject?.tool)
+  // One that did not happen answers nothing.
+  const canAnswer = ({ tool, status }: UnmatchedCall) =>
+    tool === body.subject?.tool && status !== 'failed'
+  return body.unmatched.filter(canAnswer)
 }
 
 /** An outcome as it is offered. */

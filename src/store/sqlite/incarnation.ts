@@ -5,7 +5,7 @@
 // and the database is behind its witness (witness.ts). Not detected: a folder, disk or virtual
 // machine that goes back whole.
 import { statSync } from 'node:fs'
-import { eventOf, type Run } from '../../model/records.ts'
+import { letGo } from '../adoption.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import { getMeta, setMeta } from './meta.ts'
@@ -135,7 +135,7 @@ export function adopt(c: Connection, by: string, reason: string): void {
        values (?, ?, ?, ?, ?)`,
     ).run(now, by, reason, recorded, present)
     setMeta(c.db, 'incarnation', present)
-    letGo(c, now)
+    letGoAll(c, now)
     // The count goes on from the higher one: no process that knows it may take it for a past.
     const seen = c.witness?.look()
     const count = Math.max(countOf(c), seen?.kind === 'count' ? seen.count : 0)
@@ -146,16 +146,10 @@ export function adopt(c: Connection, by: string, reason: string): void {
 
 const held = `select ${tables.runs.columns} from runs where state = 'running'`
 
-/**
- * A holder knows what is missing here, and what it writes next would stand on that: it has to read
- * again what is on record.
- */
-function letGo(c: Connection, now: number): void {
+function letGoAll(c: Connection, now: number): void {
   for (const run of c.sql(held).all().map(tables.runs.decode)) {
-    const { fence, workerId: from } = run
-    const next: Run = { ...run, state: 'pending', workerId: null, fence: fence + 1, updatedAt: now }
-    putRun(c, run, next)
-    const data = { from: 'running', to: 'pending', cause: 'the store was adopted', worker: from }
-    applyRows(c, { events: [eventOf(next, now, 'state', data)] })
+    const free = letGo(run, now)
+    putRun(c, run, free.run)
+    applyRows(c, { events: [free.event] })
   }
 }

@@ -3,6 +3,7 @@
 //                                 and scopes
 //   npm run kills -- [kills] [seed]   workers, graphs, scopes, several at once, and the agents of
 //                                     LangGraph and the AI SDK, on SQLite and Postgres
+//   npm run differential -- [sequences] [seed]   random operations through every store, compared
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -22,6 +23,11 @@ const programmes = {
     ],
     env: ['COUNTERFOIL_KILLS', 'COUNTERFOIL_SEED'],
     defaults: ['2000', '1'],
+  },
+  differential: {
+    files: ['test/differential/stores.test.ts'],
+    env: ['COUNTERFOIL_SEQUENCES', 'COUNTERFOIL_SEED'],
+    defaults: ['20000', '1'],
   },
 }
 

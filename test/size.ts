@@ -1,5 +1,6 @@
-// How much of a long programme the ordinary tests do. `npm run kills`, `npm run failpoints` and
-// `npm run sim` set these from outside, and do the whole of it; docs/proof.md has the table.
+// How much of a long programme the ordinary tests do. `npm run kills`, `npm run failpoints`,
+// `npm run differential` and `npm run sim` set these from outside, and do the whole of it;
+// docs/proof.md has the table.
 
 const { COUNTERFOIL_KILLS: kills, COUNTERFOIL_FAILPOINT_PAIRS: points } = process.env
 
@@ -12,3 +13,6 @@ export function killsWanted(inTests: number, share: number): number {
 export const everyPoint = points === 'all'
 
 export const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
+
+/** Random sequences that are driven through every store. */
+export const sequencesWanted = Number(process.env['COUNTERFOIL_SEQUENCES'] ?? 200)

@@ -25,10 +25,9 @@ import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Sealed, Store } from '../store/store.ts'
 import type { Finding, FindingKind } from './verify.ts'
+import { Timeline, toleranceMs } from './verify-times.ts'
 
-/** Wall clocks are set, and differ between machines: less than this is not held against a row. */
-export const toleranceMs = 60_000
-
+type Mention = Pick<Event, 'kind' | 'data' | 'at'>
 type Claim = { of: 'record' | 'decision' | 'evidence'; keys: readonly string[]; subject: string }
 
 /** One look at one run. A call is named like its attempts: `generation#visit/tool/input/n`. */
@@ -37,14 +36,16 @@ export class RunCheck {
   findings: Finding[] = []
   private readonly store: Store
   private readonly run: Run
-  /** Who was given the run, by fence. */
-  private readonly holders = new Map<number, unknown>()
+  /** Who was given the run, and when. */
+  private readonly timeline = new Timeline()
   private readonly probed = new Set<unknown>()
-  private readonly mentions: Pick<Event, 'kind' | 'data'>[] = []
+  private readonly mentions: Mention[] = []
   private readonly attempts = new Map<string, Sealed<Attempt>>()
   private readonly attemptsOf = new Map<string, Sealed<Attempt>[]>()
   private readonly decisionsOn = new Map<string, Decision[]>()
-  private readonly decided = new Set<string>()
+  /** When an item was decided, by the decisions on it. */
+  private readonly decided = new Map<string, number[]>()
+  private readonly spans = new Map<string, string>()
   private readonly landed = new Set<string>()
   private readonly calls = new Set<string>()
   private readonly seqs = new Map<string, Claim[]>()
@@ -82,12 +83,11 @@ export class RunCheck {
     this.findings.push({ runId: this.run.runId, kind, subject, message })
   }
 
-  private note({ kind, data }: Event): void {
-    if (kind === 'claimed' || kind === 'taken_over') {
-      this.holders.set(Number(data['fence']), data['worker'])
-    } else if (kind === 'probed') {
-      if (data['landed'] === 'yes') this.probed.add(data['tool'])
-    } else if (telling.includes(kind)) this.mentions.push({ kind, data })
+  private note(event: Event): void {
+    const { kind, data, at } = event
+    this.timeline.note(event)
+    if (kind === 'probed' && data['landed'] === 'yes') this.probed.add(data['tool'])
+    if (telling.includes(kind)) this.mentions.push({ kind, data, at })
   }
 
   private addAttempt(row: Sealed<Attempt>): void {
@@ -99,6 +99,7 @@ export class RunCheck {
     if (!row.verifies) return this.find('mac', attemptId, 'its end is not as it was signed')
     this.checkHolder(attemptId, row)
     this.inOrder(attemptId, ['dispatched', row.dispatchedAt], ['ended', endedAt])
+    this.doubtTime(attemptId, this.timeline.outside(row.fence, 'dispatched', row.dispatchedAt))
     if (numberOfAttempt(attemptId) !== attempt || (endedAt === null) !== (row.outcome === null)) {
       this.find('attempt', attemptId, 'its number, end and outcome do not fit together')
     }
@@ -123,7 +124,9 @@ export class RunCheck {
   private addDecision(row: Sealed<Decision>): void {
     const { decisionId, generation, visit, subject, record, seq } = row
     this.counts.decisions++
-    if (row.outcome !== 'vote' && row.outcome !== 'comment') this.decided.add(row.itemId)
+    if (row.outcome !== 'vote' && row.outcome !== 'comment') {
+      this.decided.set(row.itemId, [...(this.decided.get(row.itemId) ?? []), row.at])
+    }
     if (!row.verifies) return this.find('mac', decisionId, 'the decision is not as it was signed')
     this.inOrder(decisionId, ['started', this.run.createdAt], ['decided', row.at])
     const keys = [subject, record].flatMap((named) => (named ? [keyOf(named)] : []))
@@ -137,6 +140,7 @@ export class RunCheck {
     const call = this.callOf(record)
     this.counts.calls++
     this.calls.add(call)
+    this.checkSpan(record, call)
     if (!record.verifies) return this.find('mac', call, 'its record is not as it was signed')
     const keys = [keyOf(record)]
     this.claimSeq(placeOf(call), record.seq, { of: 'record', keys, subject: call })
@@ -144,10 +148,49 @@ export class RunCheck {
     const { createdAt, settledAt } = record
     this.inOrder(call, ['run started', this.run.createdAt], ['made', createdAt])
     this.inOrder(call, ['made', createdAt], ['settled', settledAt])
+    this.checkTimes(record, call)
     if (!this.keepsInput(record, call)) {
       this.find('input', call, 'the input that is kept is not the one that the call is known by')
     }
     this.checkAttempts(record, call)
+  }
+
+  /** Against the events: who sent it held the run then, and nothing is settled after the end. */
+  private checkTimes(record: CallRecord, call: string): void {
+    const { fence, createdAt, settledAt, replayClass } = record
+    const { endedAt } = this.run
+    // A call that is sent again has the fence of its last attempt, and was made under an earlier.
+    const made =
+      replayClass === 'pure'
+        ? this.timeline.outside(fence, 'made', createdAt)
+        : this.timeline.after(fence, 'made', createdAt)
+    this.doubtTime(call, made)
+    if (settledAt === null) return
+    this.doubtTime(call, this.timeline.before(fence, 'settled', settledAt))
+    if (endedAt !== null) this.inOrder(call, ['settled', settledAt], ['run ended', endedAt])
+  }
+
+  private doubtTime(subject: string, why: string | null): void {
+    if (why !== null) this.find('time', subject, why)
+  }
+
+  /** A span is one dispatch's own, and the name that events know the attempt by is made of it. */
+  private checkSpan(record: CallRecord, call: string): void {
+    const { spanId, attempt } = record
+    const other = this.spans.get(spanId)
+    if (other !== undefined) this.find('span', call, `its span ${spanId} is that of ${other}`)
+    this.spans.set(spanId, call)
+    const sent = this.attemptsOf
+      .get(call)
+      ?.find((row) => numberOfAttempt(row.attemptId) === attempt)
+    if (sent === undefined || record.replayClass === 'pure') return
+    const place = placeOfAttempt(sent.attemptId)
+    if (sent.attemptId === place || sent.attemptId === idOf(place, record)) return
+    this.find(
+      'span',
+      call,
+      `its span ${spanId} is not the one that attempt ${attempt} was sent with`,
+    )
   }
 
   private keepsInput(record: CallRecord, call: string): boolean {
@@ -178,10 +221,6 @@ export class RunCheck {
     }
     const last = rows.find((row) => numberOfAttempt(row.attemptId) === sent)
     if (last === undefined) return
-    const place = placeOfAttempt(last.attemptId)
-    if (last.attemptId !== place && last.attemptId !== idOf(place, record)) {
-      this.find('attempt', last.attemptId, 'its name is not the one that its call was sent with')
-    }
     if (last.workerId !== record.workerId || last.fence !== record.fence) {
       const wrote = `${record.workerId} at fence ${record.fence}`
       const sender = `${last.workerId} at fence ${last.fence}`
@@ -206,7 +245,7 @@ export class RunCheck {
 
   private checkHolder(subject: string, row: { workerId: string; fence: number }): void {
     const { workerId, fence } = row
-    if (fence <= this.run.fence && this.holders.get(fence) === workerId) return
+    if (fence <= this.run.fence && this.timeline.holderAt(fence) === workerId) return
     this.find('holder', subject, `${workerId} was never given the run at fence ${fence}`)
   }
 
@@ -253,28 +292,30 @@ export class RunCheck {
     this.find('decision', decisionId, `attempt ${usedBy}, which has used it, is not there`)
   }
 
-  private async checkMention({ kind, data }: Pick<Event, 'kind' | 'data'>): Promise<void> {
+  private async checkMention({ kind, data, at }: Mention): Promise<void> {
     const { item } = data
     const attemptId = data['attempt_id'] ?? data['attemptId']
-    if (typeof attemptId === 'string') this.checkMentioned(kind, attemptId, data['outcome'])
+    if (typeof attemptId === 'string') this.checkMentioned(kind, attemptId, data['outcome'], at)
     if (typeof item !== 'string') return
     if (!(await this.hasItem(item))) {
       this.find('event', item, `event ${kind} tells of this item, which is not there`)
     }
-    if (kind === 'decided' && !this.decided.has(item)) {
+    if (kind !== 'decided') return
+    const times = this.decided.get(item)
+    if (times === undefined) {
       this.find('event', item, 'an event tells that it was decided, and the decision is not there')
+    } else if (times.every((time) => Math.abs(time - at) > toleranceMs)) {
+      this.find('time', item, `an event tells that it was decided at ${at}, not at ${times.join()}`)
     }
   }
 
-  private checkMentioned(kind: string, attemptId: string, outcome: unknown): void {
+  private checkMentioned(kind: string, attemptId: string, outcome: unknown, at: number): void {
     const attempt = this.attempts.get(attemptId)
     if (attempt === undefined) {
-      return this.find(
-        'event',
-        attemptId,
-        `event ${kind} tells of this attempt, which is not there`,
-      )
+      const message = `event ${kind} tells of this attempt, which is not there`
+      return this.find('event', attemptId, message)
     }
+    this.inOrder(attemptId, ['dispatched', attempt.dispatchedAt], [`told of by ${kind}`, at])
     // A function that had not returned is told of as unknown, and may have ended in any way since.
     // So may one that was deferred: its upstream says what became of it, its own row does not.
     const open = kind === 'call_attempt_failed' && outcome === 'unknown'

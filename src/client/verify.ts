@@ -6,15 +6,18 @@ import { CounterfoilError } from '../model/errors.ts'
 import type { Run } from '../model/records.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Store } from '../store/store.ts'
-import { RunCheck, toleranceMs } from './verify-run.ts'
+import { RunCheck } from './verify-run.ts'
+import { toleranceMs } from './verify-times.ts'
 
 export type FindingKind =
   /** The row is not as it was signed. */
   | 'mac'
   /** The input that is kept is not the one that the call is known by. */
   | 'input'
-  /** Times that cannot follow each other. */
+  /** Times that cannot follow each other, or that the run's events contradict. */
   | 'time'
+  /** Its span is another call's, or not the one that its attempt was sent with. */
+  | 'span'
   /** Rows of attempts are missing, or are more than their call knows of. */
   | 'attempt'
   /** Attempts whose call has no record. */

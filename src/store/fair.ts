@@ -18,6 +18,19 @@ export function groupKey({ namespace, graph }: Pick<Run, 'namespace' | 'graph'>)
   return `${namespace}\n${graph}`
 }
 
+/** Rows by their group, in the order they come. */
+export function grouped<T>(
+  rows: readonly T[],
+  runOf: (row: T) => Pick<Run, 'namespace' | 'graph'>,
+): Group<T>[] {
+  const byKey = new Map<string, T[]>()
+  for (const row of rows) {
+    const key = groupKey(runOf(row))
+    byKey.set(key, [...(byKey.get(key) ?? []), row])
+  }
+  return [...byKey].map(([key, rows]) => ({ key, rows }))
+}
+
 /** In the order of their turn, beginning after the group that was served last. */
 export function rotated<G extends { readonly key: string }>(
   groups: readonly G[],

@@ -4,6 +4,7 @@ import { canonical } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Evidence, Run, RunRef, StopRequest } from '../model/records.ts'
 import { checkTransition, isEnded, type RunState } from '../model/run-state.ts'
+import { checkForms } from './finality.ts'
 import type { Authority, Changes, Parent, RunChange } from './store.ts'
 
 const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
@@ -37,6 +38,7 @@ export function checkChanges(run: Target, by: Authority | 'holder', changes: Cha
       throw refused(run, `${record.tool}: a settled record has a time and a seq, another has not`)
     }
   }
+  checkForms(changes)
   if (by === 'evidence') checkEvidence(run, changes)
   for (const { usedBy, signalId } of changes.signals ?? []) {
     if ((usedBy === null) !== (by === 'client')) {
@@ -51,8 +53,12 @@ export function checkChanges(run: Target, by: Authority | 'holder', changes: Cha
   if (by === 'client' && changes.checkpoints !== undefined && changes.run?.rewind !== true) {
     throw refused(run, 'a client may not write checkpoints, unless it rewinds the run to one')
   }
-  const next = changes.run?.state
-  if (next !== undefined && next !== run.state) checkTransition(run.runId, run.state, next)
+  const { state: next = run.state, release = false } = changes.run ?? {}
+  if (next !== run.state) checkTransition(run.runId, run.state, next)
+  // It would be nobody's, and nobody would take it over.
+  if (next === 'running' && (release || run.state !== 'running')) {
+    throw refused(run, 'only a claim makes a run run, and its holder gives it back with its state')
+  }
 }
 
 function checkEvidence(run: Target, changes: Changes): void {

@@ -1,5 +1,6 @@
 // The conformance suite that every store passes (L5): an index of concerns. It takes the test API
 // as an argument, so that it runs under vitest, jest or anything that looks like them.
+import { alikeConcern } from './store/alike.ts'
 import { amendConcern } from './store/amend.ts'
 import { checkpointConcern } from './store/checkpoints.ts'
 import { childConcern } from './store/children.ts'
@@ -47,6 +48,7 @@ export function storeSuite(name: string, store: StoreUnderTest, api: TestApi): v
     notifyConcern(bench)
     threadConcern(bench)
     idleThreadConcern(bench)
+    alikeConcern(bench)
     survivalConcern(bench)
   })
 }

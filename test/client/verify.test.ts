@@ -55,7 +55,8 @@ async function claimed(store: Store, runId = 'r1'): Promise<Run> {
 function call(nth: number, more: Partial<CallRecord> = {}): CallRecord {
   const inputJson = canonical({ nth })
   const made = { tool: `t${nth}`, inputJson, inputHash: sha256(inputJson), createdAt: at(nth) }
-  return fixture.settled(fixture.record(nth, { ...made, ...more }), {
+  const own = { ...made, spanId: `s${nth}` }
+  return fixture.settled(fixture.record(nth, { ...own, ...more }), {
     settledAt: at(nth + 5),
     ...more,
   })
@@ -115,7 +116,10 @@ const d = {
     ...{ kind: 'approval', reason: null, outcome: 'edit', usedBy: a.edited.attemptId },
   }),
 }
-const told = (kind: string, data: Record<string, unknown>) => fixture.event(kind, 'r1', data)
+const told = (kind: string, data: Record<string, unknown>) => ({
+  ...fixture.event(kind, 'r1', data),
+  at: at(30),
+})
 const failed = { attempt_id: a.retried1.attemptId, outcome: 'not_sent', message: 'no route' }
 const heard = { attemptId: a.late.attemptId, outcome: 'landed', externalId: null }
 
@@ -258,7 +262,7 @@ describe('rows altered behind the back of the store', () => {
     [
       'the time of an open attempt',
       `update tool_call_attempts set dispatched_at = dispatched_at - 3600000 ${where(a.open)}`,
-      [`time ${a.open.attemptId}`],
+      [`time ${a.open.attemptId}`, `time ${a.open.attemptId}`],
     ],
     [
       'the sender of an open attempt',
@@ -339,7 +343,7 @@ describe('rows that are signed and cannot be true', () => {
     [
       'settled before it was made',
       { records: [early], attempts: [attemptOf(x, 1)] },
-      [`time ${attemptOf(x, 1).attemptId}`, `time ${id(x)}`],
+      [`time ${attemptOf(x, 1).attemptId}`, `time ${id(x)}`, `time ${id(x)}`],
     ],
     [
       'ended before it was dispatched',

@@ -86,7 +86,7 @@ interface Way {
   readonly name: string
   readonly restore: (of: Story) => void | Promise<void>
   readonly says: RegExp
-  /** Files that SQLite has open are written over: it goes on with what it has read of them. */
+  /** Its log has all that the file has lost. */
   readonly unseen?: true
 }
 
@@ -133,8 +133,14 @@ const ways: Way[] = [
       rmSync(`${path}-shm`, { force: true })
       for (const end of ['', '-wal']) copyFileSync(`${path}.raw${end}`, path + end)
     },
-    says: /behind its witness/,
-    unseen: true,
+    says: /behind its witness|not in it any more/,
+  },
+  {
+    name: 'cp of the database and its log, the index of the log left there',
+    restore: ({ path }) => {
+      for (const end of ['', '-wal']) copyFileSync(`${path}.raw${end}`, path + end)
+    },
+    says: /behind its witness|not in it any more/,
   },
 ]
 

@@ -48,6 +48,8 @@ export interface Share {
 export interface Data {
   readonly clock: Clock
   readonly runs: Map<string, RunData>
+  /** Whose each item is, in the order they were made. */
+  readonly items: Map<string, RunData>
   readonly workers: Map<string, WorkerRow>
   readonly graphs: Map<string, GraphRow>
   readonly shares: Map<string, Share>
@@ -64,6 +66,7 @@ export function openData(clock: Clock): Data {
   return {
     clock,
     runs: new Map(),
+    items: new Map(),
     workers: new Map(),
     graphs: new Map(),
     shares: new Map(),
@@ -100,8 +103,12 @@ export function checkpointKey(row: { generation: number; visit: number }): strin
   return `${row.generation}#${row.visit}`
 }
 
-export function recordKey(r: CallRecord): string {
-  return JSON.stringify([r.nodeId, r.checkpointId, r.tool, r.inputHash, r.occurrence])
+export function itemKey({ namespace, itemId }: Pick<Item, 'namespace' | 'itemId'>): string {
+  return JSON.stringify([namespace, itemId])
+}
+
+export function findItem(data: Data, of: Pick<Item, 'namespace' | 'itemId'>): Item | null {
+  return data.items.get(itemKey(of))?.items.get(of.itemId) ?? null
 }
 
 export function mustFind(data: Data, ref: RunRef): RunData {

@@ -4,6 +4,7 @@ import { woken } from '../family.ts'
 import type { Backlog, WakePass } from '../store.ts'
 import type { Data, RunData } from './data.ts'
 import { claimable } from './lease.ts'
+import { itemsOf } from './read.ts'
 import { put } from './write.ts'
 
 /** Runs that have a time to wake, the earliest first. */
@@ -28,9 +29,7 @@ export function wakeDue(data: Data, countMax: number): WakePass {
 }
 
 function openItems(data: Data): Item[] {
-  return [...data.runs.values()]
-    .flatMap((of) => [...of.items.values()])
-    .filter((item) => item.state === 'open')
+  return itemsOf(data).filter((item) => item.state === 'open')
 }
 
 function isOverdue(data: Data, { dueAt }: Item): boolean {

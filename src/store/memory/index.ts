@@ -2,13 +2,15 @@
 // process.
 import type { Clock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import { type RunRef, sentHash } from '../../model/records.ts'
+import { type CallRecord, type RunRef, sentHash } from '../../model/records.ts'
+import { letGo } from '../adoption.ts'
 import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../store.ts'
-import { addRun, type Data, mustFind, openData, refKey } from './data.ts'
+import { addRun, type Data, findItem, mustFind, openData, refKey } from './data.ts'
 import { documents } from './documents.ts'
 import { backlog, listOverdue, wakeDue } from './due.ts'
 import { claim, register, renew, withExpiry } from './lease.ts'
 import {
+  attemptsOf,
   blobsInUse,
   chainOf,
   checkpointsOf,
@@ -17,6 +19,7 @@ import {
   listRuns,
   listVersions,
   loadRun,
+  openCall,
   paged,
   sealed,
 } from './read.ts'
@@ -65,7 +68,15 @@ export function openMemory({ clock }: { clock: Clock }): Store {
     ...documents(data),
     ...threads(data),
     moved: async () => null,
-    adopt: async () => {},
+    adopt: async () => {
+      for (const of of data.runs.values()) {
+        if (of.run.state !== 'running') continue
+        const free = letGo(of.run, clock.now())
+        of.run = free.run
+        of.events.push(free.event)
+      }
+      changed(null)
+    },
     onChange: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -177,7 +188,7 @@ function lookups(data: Data): Pick<Store, Lookups> {
     listVersions: async (namespace) => listVersions(data, namespace),
     readOutput: async (run) => run.outputJson,
     openCalls: async (ref) =>
-      [...(data.runs.get(refKey(ref))?.records.values() ?? [])].filter(isOpenCall),
+      [...(data.runs.get(refKey(ref))?.records.values() ?? [])].filter(isOpenCall).map(openCall),
     blobsInUse: async (digests) => blobsInUse(data, digests),
     rotateKey: async () => {
       const message = 'memory: has no key: nobody else can write to it'
@@ -199,6 +210,9 @@ type Lists =
   | 'listCheckpoints'
   | 'loadCheckpoints'
 
+/** Those of one moment as they were put. */
+const byMaking = (a: CallRecord, b: CallRecord) => a.createdAt - b.createdAt
+
 function lists(data: Data): Pick<Store, Lists> {
   const of = (ref: RunRef) => data.runs.get(refKey(ref))
   return {
@@ -206,15 +220,12 @@ function lists(data: Data): Pick<Store, Lists> {
       if (data.closed) throw new CounterfoilError('STORE_CLOSED', 'memory: this store is closed')
       return of(ref)?.run ?? null
     },
-    getItem: async (namespace, itemId) => {
-      const items = [...data.runs.values()].map((run) => run.items.get(itemId))
-      return items.find((item) => item?.namespace === namespace) ?? null
-    },
+    getItem: async (namespace, itemId) => findItem(data, { namespace, itemId }),
     listRuns: async (filter) => listRuns(data, filter),
     listItems: async (filter) => listItems(data, filter),
     listRecords: async (ref, page) =>
-      paged([...(of(ref)?.records.values() ?? [])].map(sealed), page),
-    listAttempts: async (ref) => [...(of(ref)?.attempts.values() ?? [])].map(sealed),
+      paged([...(of(ref)?.records.values() ?? [])].sort(byMaking).map(sealed), page),
+    listAttempts: async (ref) => attemptsOf(of(ref)),
     listEvidence: async (ref) => [...(of(ref)?.evidence.values() ?? [])].map(sealed),
     listDecisions: async (ref) => [...(of(ref)?.decisions.values() ?? [])].map(sealed),
     listEvents: async (ref, { after = 0, ...page }) => {

@@ -1,7 +1,7 @@
 // Workers and their leases, on the monotonic clock of this process.
 import type { Run } from '../../model/records.ts'
 import { askedOf, workerDead } from '../claim-rules.ts'
-import { groupKey, inTurn } from '../fair.ts'
+import { grouped, inTurn } from '../fair.ts'
 import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
 import type { Data, RunData } from './data.ts'
 
@@ -35,18 +35,17 @@ export function claim(data: Data, request: ClaimRequest): Run[] {
   const me = data.workers.get(request.workerId)
   if (me === undefined || isOver(me)) throw workerDead(request.workerId)
   const carried = new Set(request.graphs.map((graph) => `${graph.name}@${graph.version}`))
-  const groups = new Map<string, Candidate[]>()
+  const found: Candidate[] = []
   for (const of of data.runs.values()) {
     const { run } = of
     if ((asked.namespace ?? run.namespace) !== run.namespace) continue
     if ((asked.runId ?? run.runId) !== run.runId) continue
     const cause = claimable(data, of)
     if (cause === null || !carried.has(`${run.graph}@${run.version}`)) continue
-    const key = groupKey(run)
-    groups.set(key, [...(groups.get(key) ?? []), { of, cause }])
+    found.push({ of, cause })
   }
-  const queues = [...groups].map(([key, rows]) => ({ key, rows }))
-  const { taken, last } = inTurn(queues, data.served, request.countMax)
+  const groups = grouped(found, ({ of }) => of.run)
+  const { taken, last } = inTurn(groups, data.served, request.countMax)
   // One run that was asked for is nobody's turn.
   if (request.only === undefined) data.served = last
   return taken.map(({ of, cause }) => take(data, of, request.workerId, cause))

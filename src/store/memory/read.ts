@@ -3,9 +3,18 @@
 import { visitOfAttempt } from '../../model/attempt-id.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
-import type { CallRecord, Checkpoint, Item } from '../../model/records.ts'
+import type { Attempt, CallRecord, Checkpoint, Item } from '../../model/records.ts'
 import type { RunState } from '../../model/run-state.ts'
-import type { ItemFilter, LoadAt, Loaded, Page, RunFilter, Sealed, VersionRow } from '../store.ts'
+import type {
+  ItemFilter,
+  LoadAt,
+  Loaded,
+  OpenCall,
+  Page,
+  RunFilter,
+  Sealed,
+  VersionRow,
+} from '../store.ts'
 import { checkpointKey, type Data, type RunData } from './data.ts'
 
 export function sealed<T extends object>(row: T): Sealed<T> {
@@ -26,8 +35,21 @@ export function chainOf(of: RunData | undefined, generation: number, visit: numb
   )
 }
 
+/** In the order of their dispatch. */
+export function attemptsOf(of: RunData | undefined): Sealed<Attempt>[] {
+  const inOrder = (a: Attempt, b: Attempt) =>
+    a.dispatchedAt - b.dispatchedAt || (a.attemptId < b.attemptId ? -1 : 1)
+  return [...(of?.attempts.values() ?? [])].sort(inOrder).map(sealed)
+}
+
 export function isOpenCall({ status, replayClass }: CallRecord): boolean {
   return replayClass !== 'pure' && (status === 'pending' || status === 'in_doubt')
+}
+
+export function openCall(row: CallRecord): OpenCall {
+  const { nodeId, checkpointId, tool, inputHash, occurrence, nth } = row
+  const { attempt, status, replayClass } = row
+  return { nodeId, checkpointId, tool, inputHash, occurrence, nth, attempt, status, replayClass }
 }
 
 export function blobsInUse(data: Data, digests: readonly string[]): Set<string> {
@@ -52,9 +74,7 @@ export function loadRun(data: Data, of: RunData, at?: LoadAt): Loaded {
       ? nodeId === at.scope.nodeId && checkpointId === at.scope.checkpointId
       : checkpointId.endsWith(suffix)
   const all = [...of.records.values()]
-  const attempts = [...of.attempts.values()]
-    .filter((row) => here(visitOfAttempt(row.attemptId)))
-    .map(sealed)
+  const attempts = attemptsOf(of).filter((row) => here(visitOfAttempt(row.attemptId)))
   const deaths = new Map<string, number>()
   for (const { workerId } of attempts) {
     const died = data.workers.get(workerId)?.diedAt
@@ -71,7 +91,9 @@ export function loadRun(data: Data, of: RunData, at?: LoadAt): Loaded {
     items: [...of.items.values()].filter(here),
     decisions: [...of.decisions.values()].filter(here).map(sealed),
     signals: [...of.signals.values()].filter((row) => row.usedBy === null).map(sealed),
-    unresolved: all.filter((row) => row.unresolved),
+    unresolved: all
+      .filter((row) => row.unresolved)
+      .map(({ tool, inputHash }) => ({ tool, inputHash })),
     deaths,
   }
 }
@@ -111,8 +133,13 @@ export function listVersions(data: Data, namespace: string): VersionRow[] {
   return [...rows.values()]
 }
 
+/** In the order they were made, whosever they are. */
+export function itemsOf(data: Data): Item[] {
+  return [...data.items].flatMap(([key, of]) => of.items.get(JSON.parse(key)[1]) ?? [])
+}
+
 export function listItems(data: Data, filter: ItemFilter) {
-  const rows = [...data.runs.values()].flatMap((of) => [...of.items.values()])
+  const rows = itemsOf(data)
   if (filter.newestFirst) rows.reverse()
   const now = data.clock.now()
   const overdue = ({ state, dueAt }: Item) => state === 'open' && dueAt !== null && dueAt <= now

@@ -14,7 +14,9 @@ export function recent(data: Data, namespace: string, since: number): Recent {
   const takeovers = all
     .flatMap((of) => of.events)
     .filter((event) => isResume(event) && event.at >= since)
-  const ends = all.filter(({ run }) => isEnded(run.state) && (run.endedAt ?? 0) >= since)
+  // Of one that was taken whole nobody can tell whether it was resumed.
+  const there = all.filter(({ run }) => run.swept !== 'all')
+  const ends = there.filter(({ run }) => isEnded(run.state) && (run.endedAt ?? 0) >= since)
   return {
     calls: counted(records.filter(isOfTool), ({ replayClass, status }: CallRecord) => ({
       replayClass,

@@ -3,7 +3,7 @@ import { callKeyOfAttempt } from '../../model/attempt-id.ts'
 import { type CallRecord, keyOf, type Swept } from '../../model/records.ts'
 import { checkRetention, dueOf, keepsChildren, tombstone } from '../retention.ts'
 import type { Retention } from '../store.ts'
-import { type Data, type RunData, refKey } from './data.ts'
+import { type Data, itemKey, type RunData, refKey } from './data.ts'
 import { dropDocuments } from './documents.ts'
 import { isOpenCall } from './read.ts'
 
@@ -14,7 +14,7 @@ export function retain(data: Data, keep: Retention, countMax: number): number {
     .filter((of) => dueOf(of.run, keep, now) !== null && !isNeeded(data, of))
     .sort((a, b) => (a.run.endedAt ?? 0) - (b.run.endedAt ?? 0))
     .slice(0, countMax)
-  for (const of of due) take(of, dueOf(of.run, keep, now))
+  for (const of of due) take(data, of, dueOf(of.run, keep, now))
   dropWorkers(data, now - keep.unsafeMs)
   for (const [key, { until }] of data.shares) if (until <= now) data.shares.delete(key)
   dropDocuments(data)
@@ -27,10 +27,11 @@ function isNeeded(data: Data, { run }: RunData): boolean {
   return keepsChildren(parent?.run ?? null)
 }
 
-function take(of: RunData, what: Swept | null): void {
+function take(data: Data, of: RunData, what: Swept | null): void {
   if (what === null) return
   if (what === 'all') {
     for (const rows of [of.records, of.attempts, of.evidence, of.checkpoints]) rows.clear()
+    for (const item of of.items.values()) data.items.delete(itemKey(item))
     for (const rows of [of.items, of.decisions, of.signals]) rows.clear()
     of.events.length = 0
     of.run = tombstone(of.run)
@@ -52,11 +53,11 @@ function take(of: RunData, what: Swept | null): void {
   of.run = { ...of.run, swept: what }
 }
 
-/** Those that ended before this, unless an attempt or a run still names them. */
+/** Those that ended before this, unless an attempt names them, or a run that they have left. */
 function dropWorkers(data: Data, before: number): void {
   const named = new Set<string | null>()
   for (const of of data.runs.values()) {
-    named.add(of.run.workerId)
+    if (of.run.state === 'running') named.add(of.run.workerId)
     for (const { workerId } of of.attempts.values()) named.add(workerId)
   }
   for (const { workerId, diedAt, stoppedAt } of data.workers.values()) {

@@ -1,23 +1,28 @@
 // Applies changes. Everything is checked before anything is written, so a refusal leaves no half.
-import { CounterfoilError } from '../../model/errors.ts'
-import type { Attempt, CallRecord, Decision, Evidence, Run, Signal } from '../../model/records.ts'
+import type { Run } from '../../model/records.ts'
 import { isEnded } from '../../model/run-state.ts'
+import { checkCommit, judge } from '../commit-rules.ts'
 import { isEnd, parentOf, toldOfCancel, toldOfEnd } from '../family.ts'
+import * as finality from '../finality.ts'
 import { applyRunChange, checkChanges } from '../policy.ts'
 import { checkNotSwept } from '../retention.ts'
 import type { Authority, Changes, Commit, CommitResult, Parent, RunChange } from '../store.ts'
-import { addRun, checkpointKey, type Data, type RunData, recordKey, refKey } from './data.ts'
+import {
+  addRun,
+  checkpointKey,
+  type Data,
+  findItem,
+  itemKey,
+  type RunData,
+  refKey,
+} from './data.ts'
 import { addNotice } from './documents.ts'
 
 export function commitOne(data: Data, commit: Commit): CommitResult {
+  checkCommit(commit)
   const of = data.runs.get(refKey(commit))
-  if (of === undefined) return 'stale_fence'
-  const { run } = of
-  // The fence first: a commit that landed before a takeover permits nothing after it.
-  if (run.fence !== commit.fence) return 'stale_fence'
-  if (run.commitId === commit.commitId) return 'done'
-  if (run.workerId !== commit.workerId) return 'stale_fence'
-  if (commit.arrivalsSeen !== undefined && commit.arrivalsSeen !== run.arrivals) return 'arrived'
+  const answer = judge(of?.run ?? null, commit)
+  if (of === undefined || answer !== 'write') return answer as CommitResult
   apply(data, of, 'holder', commit.changes, commit.parent)
   of.run = { ...of.run, commitId: commit.commitId }
   return 'done'
@@ -34,7 +39,7 @@ export function apply(
   checkNotSwept(run)
   checkChanges(run, by, changes)
   const parent = isEnd(run, changes.run) ? parentOf(run, said) : null
-  checkImmutable(of, changes)
+  checkFinal(data, of, changes)
   put(data, of, changes)
   for (const child of changes.children ?? []) addRun(data, child)
   if (parent) tellParent(data, run, parent, changes.run ?? {})
@@ -43,10 +48,13 @@ export function apply(
 
 /** Unasked: for what policy has agreed to, or the store itself does. */
 export function put(data: Data, of: RunData, changes: Changes): void {
-  for (const row of changes.records ?? []) of.records.set(recordKey(row), row)
+  for (const row of changes.records ?? []) of.records.set(finality.records.key(row), row)
   for (const row of changes.attempts ?? []) of.attempts.set(row.attemptId, row)
   for (const row of changes.evidence ?? []) of.evidence.set(row.attemptId, row)
-  for (const row of changes.items ?? []) of.items.set(row.itemId, row)
+  for (const row of changes.items ?? []) {
+    of.items.set(row.itemId, row)
+    data.items.set(itemKey(row), of)
+  }
   for (const row of changes.decisions ?? []) of.decisions.set(row.decisionId, row)
   for (const row of changes.signals ?? []) of.signals.set(row.signalId, row)
   for (const notice of changes.notices ?? []) addNotice(data, notice)
@@ -79,68 +87,21 @@ function dropLater({ run, checkpoints }: RunData): void {
   }
 }
 
-function checkImmutable(of: RunData, changes: Changes): void {
-  // Row by row, as a database would: also a row that this very change has settled is final.
-  const here = new Map<string, CallRecord>()
-  for (const row of changes.records ?? []) {
-    const key = recordKey(row)
-    const old = here.get(key) ?? of.records.get(key)
-    if (old && settled(old)) throw immutable(`settled call ${row.tool}`)
-    here.set(key, row)
+const check: typeof finality.check = (kept, rows, rule) =>
+  finality.check(kept, finality.lastForms(rows, rule), rule)
+
+function checkFinal(data: Data, of: RunData, changes: Changes): void {
+  finality.checkEnded(of.run, applyRunChange(of.run, changes, data.clock.now()))
+  check(of.records, changes.records, finality.records)
+  check(of.attempts, changes.attempts, finality.attempts)
+  check(of.evidence, changes.evidence, finality.evidence)
+  check(of.decisions, changes.decisions, finality.decisions)
+  check(of.signals, changes.signals, finality.signals)
+  for (const { signalId, usedBy } of changes.signals ?? []) {
+    if (usedBy !== null && !of.signals.has(signalId)) throw finality.immutable(signalId)
   }
-  for (const row of changes.attempts ?? []) {
-    const old = of.attempts.get(row.attemptId)
-    if (old && !sameAttempt(old, row)) throw immutable(`attempt ${row.attemptId}`)
+  for (const item of changes.items ?? []) {
+    const known = findItem(data, item)
+    if (known && !finality.items.follows(known, item)) throw finality.immutable(item.itemId)
   }
-  for (const row of changes.decisions ?? []) {
-    const old = of.decisions.get(row.decisionId)
-    if (old && !laterDecision(old, row)) throw immutable(`decision ${row.decisionId}`)
-  }
-  for (const row of changes.evidence ?? []) {
-    const old = of.evidence.get(row.attemptId)
-    if (old && !laterEvidence(old, row)) throw immutable(`evidence on ${row.attemptId}`)
-  }
-  for (const row of changes.signals ?? []) {
-    const old = of.signals.get(row.signalId)
-    const may = row.usedBy === null ? old === undefined : old && isTaking(old, row)
-    if (!may) throw immutable(`signal ${row.signalId}`)
-  }
-}
-
-function settled(record: CallRecord): boolean {
-  return record.status === 'committed' || record.status === 'failed'
-}
-
-/** It ends once and is given its token once; it can be heard of at any time. */
-function sameAttempt(old: Attempt, next: Attempt): boolean {
-  const moves = ['tokenHash', 'endedAt', 'outcome'] as const
-  const still = moves.every((key) => old[key] === null || old[key] === next[key])
-  const open = { tokenHash: null, endedAt: null, outcome: null, beatAt: null, beatJson: null }
-  const bare = (row: Attempt) => JSON.stringify({ ...row, ...open })
-  return still && bare(old) === bare(next)
-}
-
-/** What a signal says stays as it is; it is taken once. */
-function isTaking(old: Signal, next: Signal): boolean {
-  if (old.usedBy !== null && old.usedBy !== next.usedBy) return false
-  const bare = (row: Signal) => JSON.stringify({ ...row, usedBy: null })
-  return bare(old) === bare(next)
-}
-
-function laterDecision(old: Decision, next: Decision): boolean {
-  const moves = ['seq', 'usedBy', 'voidedAt'] as const
-  const still = moves.every((key) => old[key] === null || old[key] === next[key])
-  const bare = (d: Decision) => JSON.stringify({ ...d, seq: null, usedBy: null, voidedAt: null })
-  return still && bare(old) === bare(next)
-}
-
-/** Evidence can only be given its seq, and once. */
-function laterEvidence(old: Evidence, next: Evidence): boolean {
-  const still = old.seq === null || old.seq === next.seq
-  const bare = (row: Evidence) => JSON.stringify({ ...row, seq: null })
-  return still && bare(old) === bare(next)
-}
-
-function immutable(what: string): CounterfoilError {
-  return new CounterfoilError('ROW_IMMUTABLE', `${what} is final and cannot be rewritten`)
 }

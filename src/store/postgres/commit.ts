@@ -6,6 +6,7 @@
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/records.ts'
 import { isEnded } from '../../model/run-state.ts'
+import { checkCommit } from '../commit-rules.ts'
 import { isEnd, parentOf } from '../family.ts'
 import { checkChanges, newsOf } from '../policy.ts'
 import { checkNotSwept } from '../retention.ts'
@@ -83,7 +84,7 @@ export async function commit(c: Connection, batch: readonly Commit[]): Promise<C
   const family: Commit[] = []
   for (const one of batch) {
     try {
-      checkChanges({ ...one, state: 'running' }, 'holder', one.changes)
+      checkCommit(one)
     } catch (error) {
       refusals.push(error)
       continue

@@ -5,6 +5,7 @@
 import { isCounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/records.ts'
 import { askedOf, workerDead } from '../claim-rules.ts'
+import { grouped, inTurn } from '../fair.ts'
 import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { keepsConnection, storeError } from './errors.ts'
@@ -85,7 +86,7 @@ const lostMs = 600_000
 export class Claims {
   private readonly c: Connection
   /** The group that was served last, so that the next claim begins after it. */
-  private served: [namespace: string, graph: string] = ['', '']
+  private served = '\n'
   private lost: LostClaim[] = []
 
   constructor(c: Connection) {
@@ -103,14 +104,16 @@ export class Claims {
     try {
       const rows = await this.c.call('claim_runs', [
         ...[workerId, namespace, graphs.map(({ name }) => name)],
-        ...[graphs.map(({ version }) => version), countMax, runId, claimId, ids, this.served],
+        ...[graphs.map(({ version }) => version), countMax, runId, claimId, ids],
+        this.served.split('\n'),
       ])
-      const runs = rows.map(tables.runs.decode)
-      const last = runs.at(-1)
+      // The server takes a group's share at once; whose turn comes next is as if one by one.
+      const groups = grouped(rows.map(tables.runs.decode), (run) => run)
+      const { taken, last } = inTurn(groups, this.served, countMax)
       // One run that was asked for is nobody's turn.
-      if (last && runId === null) this.served = [last.namespace, last.graph]
-      if (runs.length < countMax) this.forget(ids, sentMs, runId)
-      return runs
+      if (runId === null) this.served = last
+      if (taken.length < countMax) this.forget(ids, sentMs, runId)
+      return [...taken]
     } catch (error) {
       throw await this.explain(error, request, claimId)
     }

@@ -1,9 +1,10 @@
 // Puts changes into the form they travel in: one list of rows a table, signed, each row once.
-import type { CallRecord } from '../../model/records.ts'
+
+import * as finality from '../finality.ts'
+import { lastForms } from '../finality.ts'
 import { isSigned } from '../seal.ts'
 import type { Changes, NewRun, RunChange } from '../store.ts'
 import type { Connection } from './connection.ts'
-import { storeError } from './errors.ts'
 import type { Columns, Table } from './tables.ts'
 import * as tables from './tables.ts'
 
@@ -50,12 +51,13 @@ export function addRows(c: Connection, to: Rows, changes: Changes): void {
     into: Columns[],
     table: Table<T>,
     rows: readonly T[],
-    { key, mac, isFinal }: Put<T>,
+    how: Put<T>,
   ) => {
-    for (const given of rows.length > 1 ? lastForms(c, rows, key, isFinal) : rows) {
+    // One statement can put a row once.
+    for (const given of how.key ? lastForms(rows, { key: how.key }) : rows) {
       const row = table.tidy(given)
       const columns = table.encode(row)
-      if (mac) columns['mac'] = mac(row)
+      if (how.mac) columns['mac'] = how.mac(row)
       into.push(columns)
     }
   }
@@ -70,67 +72,39 @@ export function addRows(c: Connection, to: Rows, changes: Changes): void {
     put(to.rest[kind], table, rows, how)
   }
   put(to.records, tables.records, changes.records ?? [], {
-    key: (r) => [r.nodeId, r.checkpointId, r.tool, r.inputHash, r.occurrence],
+    ...finality.records,
     mac: (row) => sealer.record(row),
-    isFinal: (row) => isSettled(row),
   })
   put(to.attempts, tables.attempts, changes.attempts ?? [], {
-    key: (row) => [row.attemptId],
+    ...finality.attempts,
     mac: (row) => (isSigned(row) ? sealer.attempt(row) : null),
   })
   put(to.events, tables.events, changes.events ?? [], {})
   put(to.checkpoints, tables.checkpoints, changes.checkpoints ?? [], {
-    key: (row) => [row.generation, row.visit],
+    key: (row) => `${row.generation}#${row.visit}`,
   })
   rest('evidence', tables.evidence, changes.evidence, {
-    key: (row) => [row.attemptId],
+    ...finality.evidence,
     mac: (row) => sealer.evidence(row),
   })
-  rest('items', tables.items, changes.items, { key: (row) => [row.itemId] })
+  rest('items', tables.items, changes.items, finality.items)
   rest('decisions', tables.decisions, changes.decisions, {
-    key: (row) => [row.decisionId],
+    ...finality.decisions,
     mac: (row) => sealer.decision(row),
   })
   rest('signals', tables.signals, changes.signals, {
-    key: (row) => [row.signalId],
+    ...finality.signals,
     mac: (row) => sealer.signal(row),
   })
-  rest('notices', tables.notices, changes.notices, { key: (row) => [row.noticeId] })
+  // The first stays: the statement says so itself.
+  rest('notices', tables.notices, changes.notices, {})
   const children = (changes.children ?? []).map(newColumns)
   if (children.length > 0) to.rest['children'] = [...(to.rest['children'] ?? []), ...children]
 }
 
 interface Put<T> {
-  readonly key?: (row: T) => readonly (string | number)[]
+  readonly key?: (row: T) => string
   readonly mac?: (row: T) => string | null
-  readonly isFinal?: (row: T) => boolean
-}
-
-function isSettled(row: CallRecord): boolean {
-  return row.status === 'committed' || row.status === 'failed'
-}
-
-/**
- * One statement can put a row once. An intent and its receipt in one change are the receipt; what
- * was final within the change already cannot be put again, as if each were a statement.
- */
-function lastForms<T>(
-  c: Connection,
-  rows: readonly T[],
-  key: Put<T>['key'],
-  isFinal: Put<T>['isFinal'],
-): readonly T[] {
-  if (key === undefined) return rows
-  const last = new Map<string, T>()
-  for (const row of rows) {
-    const id = JSON.stringify(key(row))
-    const before = last.get(id)
-    if (before !== undefined && isFinal?.(before)) {
-      throw storeError('ROW_IMMUTABLE', c.url, { says: 'row is final: put twice in one change' })
-    }
-    last.set(id, row)
-  }
-  return last.size === rows.length ? rows : [...last.values()]
 }
 
 /** A run with its first checkpoint and event, as `add_new` takes it. */

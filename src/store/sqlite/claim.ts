@@ -5,7 +5,7 @@
 // then on nothing of the former holder lands (I2). A look costs seeks by group, never by run.
 import type { Run, RunRef } from '../../model/records.ts'
 import { askedOf, workerDead } from '../claim-rules.ts'
-import { groupKey, inTurn, rotated } from '../fair.ts'
+import { grouped, inTurn, rotated } from '../fair.ts'
 import type { ClaimRequest } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
@@ -111,15 +111,12 @@ const oldestHeld = `select rowid from runs
 
 /** The groups whose turn it is, as many as runs are wanted, each with its oldest runs. */
 function turnOf(c: Connection, all: readonly Source[], countMax: number) {
-  const byKey = new Map<string, Source[]>()
-  for (const source of all) {
-    const key = groupKey(source)
-    byKey.set(key, [...(byKey.get(key) ?? []), source])
-  }
-  const groups = [...byKey].map(([key, parts]) => ({ key, parts }))
-  return rotated(groups, c.served)
+  return rotated(
+    grouped(all, (source) => source),
+    c.served,
+  )
     .slice(0, countMax)
-    .map(({ key, parts }) => {
+    .map(({ key, rows: parts }) => {
       const rows = parts.flatMap((part) => oldest(c, part, countMax))
       return { key, rows: rows.sort((a, b) => a.rowid - b.rowid).slice(0, countMax) }
     })
@@ -148,10 +145,10 @@ function claimOne(c: Connection, request: ClaimRequest, { namespace, runId }: Ru
 }
 
 function candidate(c: Connection, { graphs }: ClaimRequest, row: unknown[]): Candidate[] {
-  const [rowid, state, holder, graph, version] = row as [number, string, string, string, string]
+  const [rowid, state, holder, graph, version] = row as [number, ...(string | null)[]]
   if (!graphs.some((one) => one.name === graph && one.version === version)) return []
   if (state === 'pending') return [{ rowid, cause: 'pending' }]
-  const cause = state === 'running' ? lapse(c, holder) : null
+  const cause = state === 'running' && holder ? lapse(c, holder) : null
   return cause === null ? [] : [{ rowid, cause }]
 }
 

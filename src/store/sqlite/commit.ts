@@ -3,6 +3,7 @@
 // is recognised by its id. I10 a park that overlooked an arrival writes nothing.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/records.ts'
+import { checkCommit, judge } from '../commit-rules.ts'
 import { isEnd, parentOf } from '../family.ts'
 import { checkChanges } from '../policy.ts'
 import { checkNotSwept } from '../retention.ts'
@@ -21,7 +22,7 @@ import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import { tellChildren, tellParent } from './family.ts'
 import { movedSince } from './incarnation.ts'
-import { deathsOf, type HeldRun, loadRows, selectHeld, selectRun } from './read.ts'
+import { deathsOf, loadRows, selectHeld, selectRun } from './read.ts'
 import { applyRows, changeRun, insertRun, touchRun } from './write.ts'
 
 export function start(c: Connection, made: NewRun): { created: boolean; run: Run } {
@@ -36,28 +37,26 @@ export function start(c: Connection, made: NewRun): { created: boolean; run: Run
 /**
  * A run occurs once in a batch. A commit that policy refuses has written nothing when it is
  * refused: the others stand, and the refusal is thrown after they are durable. A row that a trigger
- * refuses takes the whole batch back; either way, writing commits again one by one tells which it
- * was.
+ * refuses, or a parent that is not the run's, takes the whole batch back; either way, writing
+ * commits again one by one tells which it was.
  */
 export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] {
   const refusals: unknown[] = []
   const results = c.write(() => {
     checkWhole(c)
     return batch.map((one): CommitResult => {
-      const held = selectHeld(c, one)
-      const answer = judge(held, one)
-      if (held === null || answer !== 'write') return answer as CommitResult
-      // Most commits of a call leave the run as it is: they need neither its whole row nor to
-      // rewrite it.
-      const run = one.changes.run === undefined ? null : selectRun(c, one)
-      let parent: Parent | null
       try {
-        checkChanges(held, 'holder', one.changes)
-        parent = run && isEnd(run, one.changes.run) ? parentOf(run, one.parent) : null
+        checkCommit(one)
       } catch (error) {
         refusals.push(error)
         return 'stale_fence'
       }
+      const answer = judge(selectHeld(c, one), one)
+      if (answer !== 'write') return answer
+      // Most commits of a call leave the run as it is: they need neither its whole row nor to
+      // rewrite it.
+      const run = one.changes.run === undefined ? null : selectRun(c, one)
+      const parent = run && isEnd(run, one.changes.run) ? parentOf(run, one.parent) : null
       applyRows(c, one.changes)
       for (const child of one.changes.children ?? []) insertRun(c, child)
       if (run === null) touchRun(c, one, one.commitId)
@@ -86,16 +85,6 @@ function write(
   changeRun(c, run, changes, commitId)
   if (parent) tellParent(c, run, parent, changes.run ?? {})
   if (isEnd(run, changes.run) && changes.run?.state === 'cancelled') tellChildren(c, run)
-}
-
-function judge(run: HeldRun | null, one: Commit): CommitResult | 'write' {
-  if (run === null) return 'stale_fence'
-  // The fence first: a commit that landed before a takeover permits nothing after it.
-  if (run.fence !== one.fence) return 'stale_fence'
-  if (run.commitId === one.commitId) return 'done'
-  if (run.workerId !== one.workerId) return 'stale_fence'
-  if (one.arrivalsSeen !== undefined && one.arrivalsSeen !== run.arrivals) return 'arrived'
-  return 'write'
 }
 
 export function amend<T>(

@@ -26,6 +26,8 @@ export class Connection {
   place: Place | null = null
   /** Null while the store is being opened. */
   witness: Witness | null = null
+  /** Why nothing that is written here can be kept (overwritten.ts). */
+  lost: string | null = null
   /** Whether the transaction under way found the database behind its witness. */
   behind = false
   private readonly prepared = new Map<string, Statement>()
@@ -60,7 +62,7 @@ export class Connection {
       return fn()
     })
     if (count !== null) this.witness?.raise(count)
-    const says = exchangedSince(this.path, this.place)
+    const says = this.lost ?? exchangedSince(this.path, this.place)
     if (says !== null) throw storeError('STORE_MOVED', this.path, { says })
     return value
   }

@@ -1,11 +1,11 @@
 // The store knows which file it is (I12). A copy or a restored backup may lack the last intents, so
 // no live run is worked on until a person has said that this is known.
 // Detected: the file at this path is another one than when the store was made or last adopted; the
-// files that a connection has open, the database and its log, are not those at this path any more;
-// and the database is behind its witness (witness.ts). Not detected: a folder, disk or virtual
-// machine that goes back whole.
+// files that a connection has open, the database and its log, are not those at this path any more,
+// or were written over (overwritten.ts); and the database is behind its witness (witness.ts). Not
+// detected: a folder, disk or virtual machine that goes back whole.
 import { statSync } from 'node:fs'
-import { eventOf, type Run } from '../../model/records.ts'
+import { letGo } from '../adoption.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import { getMeta, setMeta } from './meta.ts'
@@ -62,13 +62,13 @@ export function exchangedSince(path: string, place: Place | null): string | null
   )
 }
 
-type Known = Pick<Connection, 'path' | 'sql' | 'place' | 'witness'>
+type Known = Pick<Connection, 'path' | 'sql' | 'place' | 'witness' | 'lost'>
 
 const recordedIncarnation = "select value from meta where name = 'incarnation'"
 
 /** Null, or a sentence for people. */
 export function movedSince(c: Known): string | null {
-  const exchanged = exchangedSince(c.path, c.place)
+  const exchanged = c.lost ?? exchangedSince(c.path, c.place)
   if (exchanged !== null) return exchanged
   const recorded = c.sql(recordedIncarnation).get()?.[0] as string | undefined
   const present = stateOf(c.path)
@@ -124,7 +124,7 @@ function same(recorded: string, present: string): boolean {
 
 export function adopt(c: Connection, by: string, reason: string): void {
   // Else the file that nobody will read again would take itself for the one that is there now.
-  const exchanged = exchangedSince(c.path, c.place)
+  const exchanged = c.lost ?? exchangedSince(c.path, c.place)
   if (exchanged !== null) throw storeError('STORE_MOVED', c.path, { says: exchanged })
   c.write(() => {
     const present = incarnationOf(c.path)
@@ -135,7 +135,7 @@ export function adopt(c: Connection, by: string, reason: string): void {
        values (?, ?, ?, ?, ?)`,
     ).run(now, by, reason, recorded, present)
     setMeta(c.db, 'incarnation', present)
-    letGo(c, now)
+    letGoAll(c, now)
     // The count goes on from the higher one: no process that knows it may take it for a past.
     const seen = c.witness?.look()
     const count = Math.max(countOf(c), seen?.kind === 'count' ? seen.count : 0)
@@ -146,16 +146,10 @@ export function adopt(c: Connection, by: string, reason: string): void {
 
 const held = `select ${tables.runs.columns} from runs where state = 'running'`
 
-/**
- * A holder knows what is missing here, and what it writes next would stand on that: it has to read
- * again what is on record.
- */
-function letGo(c: Connection, now: number): void {
+function letGoAll(c: Connection, now: number): void {
   for (const run of c.sql(held).all().map(tables.runs.decode)) {
-    const { fence, workerId: from } = run
-    const next: Run = { ...run, state: 'pending', workerId: null, fence: fence + 1, updatedAt: now }
-    putRun(c, run, next)
-    const data = { from: 'running', to: 'pending', cause: 'the store was adopted', worker: from }
-    applyRows(c, { events: [eventOf(next, now, 'state', data)] })
+    const free = letGo(run, now)
+    putRun(c, run, free.run)
+    applyRows(c, { events: [free.event] })
   }
 }

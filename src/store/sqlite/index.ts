@@ -13,6 +13,7 @@ import * as lease from './lease.ts'
 import * as list from './list.ts'
 import * as lookup from './lookup.ts'
 import { openConnection, type SqliteOptions } from './open.ts'
+import { overwrittenSince } from './overwritten.ts'
 import { deathsOf, loadRows, selectChain, selectRun } from './read.ts'
 import { recent } from './recent.ts'
 import type { RenewerData } from './renewer.ts'
@@ -56,7 +57,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ...lookups(c),
     ...documents(c),
     ...threads(c),
-    moved: async () => c.plain(() => movedSince(c)),
+    moved: async () => c.plain(() => movedSince(c) ?? overwrittenSince(c)),
     adopt: async (by, reason) => {
       adopt(c, by, reason)
       changed()

@@ -2,6 +2,7 @@
 
 import type { Attempt, Checkpoint, Run, RunRef } from '../../model/records.ts'
 import { isOtherBoot } from '../boot.ts'
+import type { Held } from '../commit-rules.ts'
 import {
   attemptText,
   decisionText,
@@ -22,23 +23,20 @@ export function selectRun(c: Connection, ref: RunRef): Run | null {
   return row === undefined ? null : tables.runs.decode(row)
 }
 
-/** What a commit is judged by. */
-export type HeldRun = RunRef & Pick<Run, 'state' | 'fence' | 'workerId' | 'arrivals' | 'commitId'>
-
 const heldByKey = `select state, fence, worker_id, arrivals, commit_id from runs
   where namespace = ? and run_id = ?`
 
-export function selectHeld(c: Connection, { namespace, runId }: RunRef): HeldRun | null {
+export function selectHeld(c: Connection, { namespace, runId }: RunRef): Held | null {
   const row = c.sql(heldByKey).get(namespace, runId)
   if (row === undefined) return null
   const [state, fence, workerId, arrivals, commitId] = row as [
-    HeldRun['state'],
+    Held['state'],
     number,
     string | null,
     number,
     string | null,
   ]
-  return { namespace, runId, state, fence, workerId, arrivals, commitId }
+  return { state, fence, workerId, arrivals, commitId }
 }
 
 /** Rows with the answer to "is its MAC right?"; the MAC is the column after the table's own. */

@@ -32,7 +32,7 @@ const resumed = `exists (select 1 from events e
   where e.namespace = r.namespace and e.run_id = r.run_id and e.${isResume})`
 const ends = `select state, ${resumed}, count(*) from runs r
   where state in ('completed', 'failed', 'cancelled') and ended_at is not null
-    and namespace = ? and ended_at >= ? group by 1, 2`
+    and swept is not 'all' and namespace = ? and ended_at >= ? group by 1, 2`
 const told = (key: string) => `json_extract(e.data_json, '$.call.${key}')`
 // An attempt landed against what was on record, and another attempt of its call landed too.
 const duplicates = `select count(*) from events e join tool_call_results t

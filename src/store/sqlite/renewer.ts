@@ -39,7 +39,7 @@ export async function openRenewer(data: unknown): Promise<Renewer> {
     renew: async (workerId, leaseMs) => {
       if (!db.open) throw storeError('STORE_CLOSED', path)
       return asOurs(() => {
-        if (movedSince({ path, sql, place, witness: null }) !== null) return false
+        if (movedSince({ path, sql, place, witness: null, lost: null }) !== null) return false
         return sql(renewal).run(systemClock.mono() + leaseMs, workerId).changes === 1
       })
     },

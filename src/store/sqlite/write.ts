@@ -1,5 +1,7 @@
 // Writes rows, inside a transaction that someone else began, after policy.ts has agreed.
 import type { CallRecord, Evidence, Run, RunRef, Signal } from '../../model/records.ts'
+import * as finality from '../finality.ts'
+import { lastForms } from '../finality.ts'
 import { applyRunChange } from '../policy.ts'
 import { isSigned } from '../seal.ts'
 import type { Changes, NewRun } from '../store.ts'
@@ -69,19 +71,21 @@ export function insertRun(c: Connection, { run, checkpoint, event }: NewRun): bo
 
 export function applyRows(c: Connection, changes: Changes): void {
   const { sealer } = c
-  for (const row of changes.records ?? []) writeRecord(c, row, sealer.record(row))
-  for (const row of changes.attempts ?? []) {
+  for (const row of lastForms(changes.records, finality.records))
+    writeRecord(c, row, sealer.record(row))
+  for (const row of lastForms(changes.attempts, finality.attempts)) {
     const mac = isSigned(row) ? sealer.attempt(row) : null
     put(c, putAttempt, [...tables.attempts.encode(row), mac])
   }
-  for (const row of changes.evidence ?? []) {
+  for (const row of lastForms(changes.evidence, finality.evidence)) {
     put(c, putEvidence, [...tables.evidence.encode(row), sealer.evidence(row)])
   }
-  for (const row of changes.items ?? []) put(c, putItem, tables.items.encode(row))
-  for (const row of changes.decisions ?? []) {
+  for (const row of lastForms(changes.items, finality.items))
+    put(c, putItem, tables.items.encode(row))
+  for (const row of lastForms(changes.decisions, finality.decisions)) {
     put(c, putDecision, [...tables.decisions.encode(row), sealer.decision(row)])
   }
-  for (const row of changes.signals ?? []) writeSignal(c, row)
+  for (const row of lastForms(changes.signals, finality.signals)) writeSignal(c, row)
   for (const row of changes.events ?? []) c.sql(addEvent).run(...tables.events.encode(row))
   for (const row of changes.notices ?? []) c.sql(addNotice).run(...tables.notices.encode(row))
   for (const row of changes.checkpoints ?? []) {
@@ -111,12 +115,17 @@ export function writeNews(c: Connection, row: Evidence): void {
 }
 
 const addRecord = insert(tables.records, ['mac'])
-const settleRecord = `update tool_call_results set status = ?, seq = ?, result_json = ?,
-  result_digest = ?, external_id = ?, error_json = ?, usage_json = ?, unresolved = ?,
-  settled_at = ?, mac = ?
-  where ${recordKey
-    .split(' ')
-    .map((column) => `${column} = ?`)
+const ends =
+  'status seq result_json result_digest external_id error_json usage_json unresolved settled_at'
+const isEnd = (column: string) => ends.split(' ').includes(column)
+const endOf = tables.records.columnList.flatMap((column, i) => (isEnd(column) ? [i] : []))
+const restOf = tables.records.columnList.flatMap((column, i) => (isEnd(column) ? [] : [i]))
+const columnOf = (i: number) => tables.records.columnList[i]
+// Everything else is as it was, or it is no receipt of that intent: the MAC covers all of it.
+const settleRecord = `update tool_call_results
+  set ${endOf.map((i) => `${columnOf(i)} = ?`).join(', ')}, mac = ?
+  where ${restOf
+    .map((i) => `${columnOf(i)} ${recordKey.split(' ').includes(columnOf(i) ?? '') ? '=' : 'is'} ?`)
     .join(' and ')}`
 
 /**
@@ -127,8 +136,8 @@ const settleRecord = `update tool_call_results set status = ?, seq = ?, result_j
 function writeRecord(c: Connection, row: CallRecord, mac: string): void {
   const settled = row.status === 'committed' || row.status === 'failed'
   const isNew = row.replayClass === 'pure' || (row.status === 'pending' && row.attempt <= 1)
-  if (settled && !isNew && settle(c, row, mac)) return
   const values = [...tables.records.encode(row), mac]
+  if (settled && !isNew && settle(c, values, mac)) return
   if (!isNew || !added(c, values)) put(c, putRecord, values)
 }
 
@@ -143,16 +152,9 @@ function added(c: Connection, values: SqlValue[]): boolean {
   }
 }
 
-const keyOfRecord = (row: CallRecord): SqlValue[] => [
-  ...[row.namespace, row.runId, row.nodeId, row.checkpointId],
-  ...[row.tool, row.inputHash, row.occurrence],
-]
-
-function settle(c: Connection, row: CallRecord, mac: string): boolean {
-  const { status, seq, resultJson, resultDigest, externalId, errorJson, usageJson } = row
-  const values = [status, seq, resultJson, resultDigest, externalId, errorJson, usageJson]
-  const end = [row.unresolved ? 1 : 0, row.settledAt, mac]
-  return c.sql(settleRecord).run(...values, ...end, ...keyOfRecord(row)).changes > 0
+function settle(c: Connection, values: readonly SqlValue[], mac: string): boolean {
+  const [end, rest] = [endOf.map((i) => values[i]), restOf.map((i) => values[i])]
+  return c.sql(settleRecord).run(...end, mac, ...rest).changes > 0
 }
 
 function put(c: Connection, sql: string, values: SqlValue[]): void {
@@ -162,8 +164,8 @@ function put(c: Connection, sql: string, values: SqlValue[]): void {
 }
 
 const place = ['version', 'state', 'node', 'generation', 'visit', 'fence', 'workerId'] as const
-const ends = ['outputJson', 'outputDigest', 'errorJson', 'waitingFor'] as const
-const rare = [...place, ...ends, 'reached', 'stop', 'wakeAt', 'endedAt', 'swept'] as const
+const results = ['outputJson', 'outputDigest', 'errorJson', 'waitingFor'] as const
+const rare = [...place, ...results, 'reached', 'stop', 'wakeAt', 'endedAt', 'swept'] as const
 
 const stamp = 'update runs set commit_id = ?, updated_at = ? where namespace = ? and run_id = ?'
 

@@ -124,11 +124,11 @@ async function runTask(arm, task, kills, { dir, log, upstream }) {
     else if (code === 0) figures.ended = true
     else throw new Error(`${name} ended with ${code ?? signal}`)
   }
-  const { tokens, requests } = await upstream.post('/seen', {})
+  const { tokens, lost, requests } = await upstream.post('/seen', {})
   const sent = sentIn(log, name)
   const times = turns.map((about) => sent.filter((to) => to === about).length)
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  return { ...figures, tokens, requests, times }
+  return { ...figures, tokens, lost, requests, times }
 }
 
 /**
@@ -168,6 +168,8 @@ function summary(taken, alone) {
     resumeMs: round(median(taken.flatMap((each) => each.resumeMs)), 0),
     tokensAgain: tokens,
     tokensAgainPercent: round((100 * tokens) / (alone.tokens * taken.length), 1),
+    tokensLost: sum((each) => each.lost),
+    tokensLostPercent: round((100 * sum((each) => each.lost)) / (alone.tokens * taken.length), 1),
   }
 }
 
@@ -185,10 +187,12 @@ function table(results) {
       ...[titles[arm], `${rest.ended} of ${tasks}`, `${right} of ${tasks}`],
       ...[String(duplicates), String(missing), String(asked), String(rest.requestsAgain)],
       ...[`${rest.resumeMs} ms`, `${rest.tokensAgain} (${rest.tokensAgainPercent} %)`],
+      `${rest.tokensLost} (${rest.tokensLostPercent} %)`,
     ]
   })
   const head = ['arm', 'ended', 'each e-mail once', 'sent twice', 'never sent', 'asked a person']
-  return markdown([...head, 'requests made again', 'resume, p50', 'tokens spent again'], rows)
+  const costs = ['tokens spent again', 'of them told before']
+  return markdown([...head, 'requests made again', 'resume, p50', ...costs], rows)
 }
 
 async function main() {

@@ -17,7 +17,10 @@ const otherMs = 5
 /** @type {{ task: string, kills: Kill[] }} */
 let now = { task: '', kills: [] }
 let answered = new Set()
-let seen = { tokens: 0, requests: 0, newAt: 0 }
+/** Those whose answer was sent to an agent that was alive. */
+let told = new Set()
+/** `lost`: tokens of replies that were asked for again though an agent had been told the answer. */
+let seen = { tokens: 0, lost: 0, requests: 0, newAt: 0 }
 
 const tokensOf = (/** @type {unknown} */ value) => Math.ceil(JSON.stringify(value).length / 4)
 
@@ -81,7 +84,8 @@ const server = createServer(async (request, response) => {
   if (path === '/task') {
     now = body
     answered = new Set()
-    seen = { tokens: 0, requests: 0, newAt: 0 }
+    told = new Set()
+    seen = { tokens: 0, lost: 0, requests: 0, newAt: 0 }
     response.end('{}')
   } else if (path === '/seen') {
     response.end(JSON.stringify({ ...seen, killsLeft: now.kills.length }))
@@ -100,12 +104,16 @@ async function serve(path, body, response) {
   if (!answered.has(what) && seen.newAt === 0) {
     seen.newAt = performance.timeOrigin + performance.now()
   }
+  const before = seen.tokens
   const kill = now.kills.find((each) => each.what === what)
   if (kill) now.kills.splice(now.kills.indexOf(kill), 1)
   if (kill?.phase === 'arrival') return killAgent()
   const reply = await answer(path, body)
+  if (told.has(what)) seen.lost += seen.tokens - before
   if (kill?.phase === 'effect') return killAgent()
   answered.add(what)
+  // Its agent may have died meanwhile: then nobody has heard it.
+  if (!response.destroyed) told.add(what)
   response.end(JSON.stringify(reply))
   if (kill === undefined) return
   await pause(kill.laterMs)

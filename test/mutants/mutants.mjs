@@ -37,12 +37,14 @@ export const mutants = [
   },
   {
     name: 'receipt-without-fence',
-    file: 'src/store/memory/write.ts',
-    find: `  if (run.fence !== commit.fence) return 'stale_fence'
-  if (run.commitId === commit.commitId) return 'done'
-  if (run.workerId !== commit.workerId) return 'stale_fence'
+    file: 'src/store/commit-rules.ts',
+    find: `  if (run === null || run.fence !== one.fence) return 'stale_fence'
+  if (run.commitId === one.commitId) return 'done'
+  if (run.workerId !== one.workerId || run.state !== 'running') return 'stale_fence'
 `,
-    replace: "  if (run.commitId === commit.commitId) return 'done'\n",
+    replace: `  if (run === null) return 'stale_fence'
+  if (run.commitId === one.commitId) return 'done'
+`,
     breaks: 'I2: a former holder writes over the present one',
     fleet: [15],
     tests: ['test/store/memory.test.ts'],
@@ -142,8 +144,8 @@ export const mutants = [
   },
   {
     name: 'commit-written-twice',
-    file: 'src/store/memory/write.ts',
-    find: "  if (run.commitId === commit.commitId) return 'done'\n",
+    file: 'src/store/commit-rules.ts',
+    find: "  if (run.commitId === one.commitId) return 'done'\n",
     replace: '',
     breaks: 'I4: the same commit again is a second write',
     fleet: [42],

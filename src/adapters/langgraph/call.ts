@@ -64,7 +64,7 @@ export interface HostCall {
 export interface How {
   /** What a person has put in the place of the input. */
   readonly edited: { readonly value: unknown } | null
-  /** Aborted by LangGraph, or by the time limit of the call. */
+  /** Aborted by the time limit of the call; of a pure one also by LangGraph. */
   readonly signal: AbortSignal
   /** The place of the call in the model's reply; null where it is made as if it had no guard. */
   readonly index: number | null
@@ -272,14 +272,13 @@ class Own {
     input: unknown,
     serde: SerializerProtocol,
   ): Promise<unknown> {
-    const { call, task } = this
+    const { call } = this
     const { index } = anchor
     if (call.rules.replayClass !== 'pure') await this.checkTurn(anchor)
     const same = canonical(given ?? null) === canonical(input ?? null)
     try {
       const edited = same ? null : { value: await fromInput(serde, given) }
-      const signals = [task.config.signal, info.abortSignal].filter((each) => each !== undefined)
-      const how = { edited, index, signal: AbortSignal.any(signals) }
+      const how = { edited, index, signal: this.signalFor(info) }
       const shown = infoFor(info, call.callId)
       const value = await this.within(
         this.inHost(async () => infos.run(shown, async () => call.run(how))),
@@ -289,6 +288,16 @@ class Own {
     } catch (error) {
       throw this.ended(error)
     }
+  }
+
+  /**
+   * An invocation that is aborted lets a call end that is not pure and under way: LangChain's tools
+   * reject at once while their function runs on, and nobody would know what became of it.
+   */
+  private signalFor({ abortSignal }: CallInfo): AbortSignal {
+    const { signal } = this.task.config
+    const isPure = this.call.rules.replayClass === 'pure'
+    return isPure && signal ? AbortSignal.any([signal, abortSignal]) : abortSignal
   }
 
   /**

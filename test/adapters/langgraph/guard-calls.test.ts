@@ -289,3 +289,32 @@ test('K1 a task of the functional API is one call, replayed with its entrypoint'
   expect(await run.invoke(null as never, thread())).toEqual(['c1', 'c2'])
   expect(charged).toEqual([5, 5])
 })
+
+test('I7, C2 a call under way in an invocation that is aborted ends, and is no doubt', async () => {
+  const cf = await opens()
+  const { outbox, sendEmail } = mailer()
+  let land = () => {}
+  const begun = new Promise<void>((resolve) => {
+    outbox.after = () => {
+      resolve()
+      return new Promise((done) => {
+        land = done
+      })
+    }
+  })
+  const agent = createReactAgent({
+    llm: asking({ name: 'send_email', args: { to: 'a' } }),
+    tools: guard(cf, [sendEmail], { send_email: unsafe }),
+    checkpointer: new CounterfoilSaver(cf),
+  })
+  const stop = new AbortController()
+  const first = agent.invoke(says(), { ...thread(), signal: stop.signal }).catch(() => 'aborted')
+  await begun
+  stop.abort(new Error('the user left'))
+  expect(await first).toBe('aborted')
+  const second = agent.invoke(null, thread())
+  land()
+  expect(lastText(await second)).toContain('sent to a as m1')
+  expect(outbox.sent).toEqual(['a'])
+  expect((await cf.inbox.list()).items).toEqual([])
+})

@@ -88,7 +88,7 @@ export function checkForms(changes: Changes): void {
   check(new Map(), changes.signals, signals)
 }
 
-/** Of several forms of a row in one change the last is written: an intent and its receipt are one. */
+/** Of several forms of a row in one change the last is written: intent and receipt are one. */
 export function lastForms<T>(
   rows: readonly T[] | undefined,
   { key }: Pick<Finality<T>, 'key'>,

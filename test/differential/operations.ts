@@ -1,9 +1,9 @@
 // Random sequences of what a store is asked to do. An operation says only what is meant ("the
-// holder commits", "an earlier fence"); drive.ts makes rows and numbers of it when its turn comes, so
-// that most of a sequence is legal and what fast-check leaves of a failing one still is.
+// holder commits", "an earlier fence"); drive.ts makes rows and numbers of it when its turn comes,
+// so that most of a sequence is legal and what fast-check leaves of a failing one still is.
 import { fc } from '../seed.ts'
 
-/** Runs that sequences are about; one id is there in two namespaces, two are children of the first. */
+/** Runs that sequences are about: one id in two namespaces, and two children of the first. */
 export const runs = [
   { namespace: 'a', runId: 'r0' },
   { namespace: 'a', runId: 'r1' },

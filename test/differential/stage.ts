@@ -63,7 +63,7 @@ const tables = [
   ...['inbox_items', 'decisions', 'signals', 'events', 'notices', 'workers', 'shares'],
 ]
 
-/** Quicker than to truncate. Rows that are final are held by triggers, which replicas do not fire. */
+/** Quicker than to truncate. Final rows are held by triggers, which replicas do not fire. */
 async function empty(url: string): Promise<void> {
   const all = tables.map((name) => `delete from ${name}`).join('; ')
   await sql(url, `set session_replication_role = replica; ${all}`)

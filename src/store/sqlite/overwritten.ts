@@ -1,6 +1,6 @@
-// Whether the files that this process has open still hold what it has written (I12). Written over in
-// place, a database and its log keep their names and inodes, and SQLite goes on with the pages it
-// has in memory; who opens them later finds the old state. So the count is read again by a
+// Whether the files that this process has open still hold what it has written (I12). Written over
+// in place, a database and its log keep their names and inodes, and SQLite goes on with the pages
+// it has in memory; who opens them later finds the old state. So the count is read again by a
 // connection that remembers nothing. Every transaction writes it: it is where the last one is.
 import Database from 'better-sqlite3'
 import type { Connection } from './connection.ts'
@@ -9,7 +9,7 @@ const count = "select value from meta where name = 'commits'"
 /** What such a read ends with when pages belong to different times. */
 const torn = /^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/
 
-/** Null, or a sentence for people: for good, as nothing that is written from then on can be kept. */
+/** Null, or a sentence for people: for good, as nothing that is written from then on is kept. */
 export function overwrittenSince(c: Connection): string | null {
   if (c.lost !== null || c.witness === null || c.place === null) return c.lost
   // In this order: the count may grow in between, and must not seem to be behind then.

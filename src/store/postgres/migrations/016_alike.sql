@@ -60,8 +60,9 @@ end $$;
 
 -- To go around takes a step of its own: without it a claim of one run, after one of the last
 -- namespace, found nothing in the others, however often it was made.
-create or replace function namespaces_waiting(p_graph text, p_version text, p_from text, p_count bigint)
-returns setof text language plpgsql stable as $$
+create or replace function namespaces_waiting(
+  p_graph text, p_version text, p_from text, p_count bigint
+) returns setof text language plpgsql stable as $$
 declare
   v_at text := p_from;
   v_around boolean := false;
@@ -172,8 +173,8 @@ begin
   return 'done';
 end $$;
 
--- `letGo` of adoption.ts, for every run that is held: its holder knows what is missing here, and what
--- it writes next would stand on that (I12).
+-- `letGo` of adoption.ts, for every run that is held: its holder knows what is missing here, and
+-- what it writes next would stand on that (I12).
 create or replace function adopt(p_by text, p_reason text) returns void
 language plpgsql security definer set search_path from current as $$
 declare

@@ -295,12 +295,8 @@ export class Gate {
     const { settled, changes } = copyOf(visit, call, answer, this.dispatch.intent(call))
     visit.secure()
     visit.append(changes)
-    this.taken(() => this.queue(call, settled, true))
-  }
-
-  /** Another call's record answers: whoever looks for a free one next must find that it is not. */
-  private taken(deliver: () => void): void {
-    this.visit.log.durable(deliver)
+    // Whoever looks for a free record next must find that this one is taken.
+    visit.log.durable(() => this.queue(call, settled, true))
   }
 
   /** A person's result is checked like a tool's: one that does not fit is asked for again. */
@@ -316,7 +312,7 @@ export class Gate {
       const resultJson = settled.ok && value !== undefined ? keptText(value) : null
       if (record) visit.append({ records: [{ ...record, resultJson, externalId }] })
       const deliver = () => this.queue(call, { ...settled, value }, true)
-      if (record && call.alike.length > 0) this.taken(deliver)
+      if (record && call.alike.length > 0) visit.log.durable(deliver)
       else deliver()
     }
     const check = settled.ok ? checkOf(call, settled.value) : null

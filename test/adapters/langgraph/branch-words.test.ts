@@ -161,7 +161,7 @@ test('C2, K1 a doubt of the way that was left is decided once, for the branch to
   expect(upstream.sent).toEqual(['a', 'b'])
 })
 
-test('C2, K1 back on the way that was left, a call that was allowed once more is not sent', async () => {
+test('C2, K1 back on the way that was left, what was allowed once more is not sent', async () => {
   const cf = await inMemory.open()
   const { graph, upstream } = built(cf, straight)
   words.steady = true

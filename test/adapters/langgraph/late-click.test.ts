@@ -78,7 +78,7 @@ for (const [name, [make, wanted]] of Object.entries(graphs)) {
   })
 }
 
-test('K1 the config of an event of a late click can be used again: its mark is forgotten', async () => {
+test('K1 the config of an event of a late click can be used again', async () => {
   const cf = await (stores[0] as (typeof stores)[number]).open()
   const { graph } = built(cf, line)
   const config = await asked(graph)

@@ -75,6 +75,8 @@ class Drive {
       case 'wakeDue':
         return (store) => store.wakeDue(op.countMax)
       case 'retain':
+        // SQLite looks for workers to forget once a day.
+        clock.advance(day)
         return (store) => store.retain(keep, 100)
       case 'adopt':
         return (store) => store.adopt('ana', 'it was restored')

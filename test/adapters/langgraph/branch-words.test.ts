@@ -142,7 +142,8 @@ test('C2, I1 a branch put between the check of a call and its intent stops it', 
   expect((await cf.inbox.list()).items).toEqual([])
 })
 
-test('C2, K1 a doubt of the way that was left is decided once, for the branch too', async () => {
+/** A thread whose first call went out, and nobody knows whether it landed. */
+async function inDoubt() {
   const cf = await inMemory.open()
   const { graph, upstream } = built(cf, straight)
   words.steady = true
@@ -151,6 +152,11 @@ test('C2, K1 a doubt of the way that was left is decided once, for the branch to
   }
   const first = await graph.invoke({ words: '' }, thread())
   upstream.slow = async () => {}
+  return { cf, graph, upstream, first }
+}
+
+test('C2, K1 a doubt of the way that was left is decided once, for the branch too', async () => {
+  const { cf, graph, upstream, first } = await inDoubt()
   const second = await graph.invoke(null, await before(graph, 'sayA'))
   expect(waitsFor(second)).toBe(waitsFor(first))
   const { itemId, version } = await cf.inbox.get(waitsFor(first) ?? '')
@@ -162,15 +168,8 @@ test('C2, K1 a doubt of the way that was left is decided once, for the branch to
 })
 
 test('C2, K1 back on the way that was left, what was allowed once more is not sent', async () => {
-  const cf = await inMemory.open()
-  const { graph, upstream } = built(cf, straight)
-  words.steady = true
-  upstream.slow = async () => {
-    throw new Error('socket hang up')
-  }
-  const first = await graph.invoke({ words: '' }, thread())
+  const { cf, graph, upstream, first } = await inDoubt()
   const left = (await graph.getState(thread())).config
-  upstream.slow = async () => {}
   await graph.invoke(null, await before(graph, 'sayA'))
   const { itemId, version } = await cf.inbox.get(waitsFor(first) ?? '')
   const said = { outcome: 'did_not_happen', madeSure: true, by: 'ana', reason: 'looked' } as const

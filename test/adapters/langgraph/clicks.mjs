@@ -27,8 +27,8 @@ const cf = await open({ store, settleMs: 60 })
 addFailpoints(cf.store, hit)
 // The note that a branch is in the store is one write among many.
 const { putWrites } = cf.store
-cf.store.putWrites = async (...args) => {
-  const isNote = args[0].some((row) => row.channel === 'stored')
+cf.store.putWrites = async (/** @type {Parameters<typeof putWrites>} */ ...args) => {
+  const isNote = args[0].some(({ channel }) => channel === 'stored')
   if (isNote) hit('before stored')
   const value = await putWrites.apply(cf.store, args)
   if (isNote) hit('after stored')
@@ -49,7 +49,10 @@ const [send] = guard(cf, [mail], { mail: { replayClass: 'unsafe_on_replay' } })
 
 const State = Annotation.Root({
   words: Annotation,
-  sent: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }),
+  sent: Annotation({
+    reducer: (/** @type {string[]} */ a, /** @type {string[]} */ b) => a.concat(b),
+    default: () => /** @type {string[]} */ ([]),
+  }),
 })
 const say = (/** @type {string} */ what) => async () => ({
   words: steady ? what : `${what}/${randomUUID()}`,
@@ -95,6 +98,6 @@ const end = await request().then(
   (error) => error.code ?? error.message,
 )
 const { config, next } = await graph.getState(thread)
-const at = config.configurable?.checkpoint_id
+const at = config.configurable?.['checkpoint_id']
 await cf.close()
 process.stdout.write(JSON.stringify({ end, checkpointId: at, next }))

@@ -17,6 +17,7 @@ const model = tool({
   replayClass: 'pure',
   input: any,
   run: (/** @type {Message[]} */ messages) => world.post('/model', { messages }),
+  usage: (reply) => ({ tokensIn: 0, tokensOut: Math.ceil(JSON.stringify(reply).length / 4) }),
 })
 const lookup = tool({
   name: 'lookup',

@@ -1,6 +1,6 @@
 // `npm run bench:arms`: thirty tasks, killed again and again, in three arms: the state in the
 // prompt, a checkpoint after the act, and Counterfoil.
-//   --tasks 30 --kills 3 --seed 1 --out file
+//   --tasks 30 --kills 3 --seed 1 --thinking-ms 200 --out file
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,13 +21,15 @@ const { values } = parseArgs({
     tasks: { type: 'string', default: '30' },
     kills: { type: 'string', default: '3' },
     seed: { type: 'string', default: '1' },
+    // A real model thinks for seconds; with 200 ms thirty tasks end in minutes.
+    'thinking-ms': { type: 'string', default: '200' },
     out: { type: 'string' },
   },
 })
 const arms = /** @type {const} */ (['prompt', 'checkpoint', 'counterfoil'])
 const startsMax = 50
 // About as long as the step that follows.
-const laterMsMax = 20
+const laterMsMax = Number(values['thinking-ms'])
 const programAt = (/** @type {string} */ name) =>
   fileURLToPath(new URL(`./${name}.mjs`, import.meta.url))
 
@@ -64,7 +66,7 @@ function killsOf(random) {
 }
 
 async function startUpstream(/** @type {string} */ log) {
-  const child = fork(programAt('upstream'), [log])
+  const child = fork(programAt('upstream'), [log, values['thinking-ms']])
   const [{ port }] = await once(child, 'message')
   const url = `http://127.0.0.1:${port}`
   /** @type {(path: string, body: object) => Promise<any>} */
@@ -217,8 +219,9 @@ async function main() {
     upstream.child.disconnect()
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
   }
-  const { tasks, kills, seed } = values
-  console.log(`${tasks} tasks, ${kills} kills each, seed ${seed}, Node ${process.version}\n`)
+  const { tasks, kills, seed, 'thinking-ms': thinkingMs } = values
+  const how = `${kills} kills each, a model that takes ${thinkingMs} ms, seed ${seed}`
+  console.log(`${tasks} tasks, ${how}, Node ${process.version}\n`)
   console.log(table(results))
   if (values.out) writeFileSync(values.out, `${JSON.stringify({ ...values, results }, null, 1)}\n`)
 }

@@ -9,9 +9,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 /** @typedef {{ role: string, content: string }} Message */
 /** @typedef {{ what: string, phase: 'arrival' | 'effect' | 'later', laterMs: number }} Kill */
 
-const [, , log = ''] = process.argv
+const [, , log = '', thinking = ''] = process.argv
 const fd = openSync(log, 'a')
-const thinkingMs = 20
+const thinkingMs = Number(thinking)
 const otherMs = 5
 
 /** @type {{ task: string, kills: Kill[] }} */

@@ -363,12 +363,11 @@ export class Dispatch {
     if (call.grant) visit.append({ decisions: usedGrant(visit, call) })
     const value = failure ? errorOf(record.tool, failure) : parseResult(record.resultJson)
     const settled = { seq, ok: failure === null, value }
-    // What was dear is not left to the next milliseconds (D12); nobody waits for it.
-    if (record.usageJson !== null || call.tookMs > limits.dearMs) this.deliver(call, settled)
-    else {
-      visit.log.flushLater()
-      this.hooks.settle(call, settled)
-    }
+    // What was dear goes to the committer before its delivery is queued (D12). Nobody waits for it,
+    // but where a commit is one turn (SQLite) it is durable before the node can act on it.
+    if (record.usageJson !== null || call.tookMs > limits.dearMs) visit.log.flush()
+    else visit.log.flushLater()
+    this.hooks.settle(call, settled)
     if (visit.phase !== 'running') visit.touch()
   }
 

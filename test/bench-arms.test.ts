@@ -17,7 +17,8 @@ test('O8 three arms under the same kills: only Counterfoil sends each e-mail onc
   const dir = mkdtempSync(join(tmpdir(), 'counterfoil-arms-test-'))
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
   const file = join(dir, 'arms.json')
-  const args = [program, '--tasks', '2', '--kills', '3', '--seed', seed, '--out', file]
+  const size = ['--tasks', '2', '--kills', '3', '--seed', seed, '--thinking-ms', '20']
+  const args = [program, ...size, '--out', file]
   const { stdout } = await promisify(execFile)(process.execPath, args)
   const { prompt, checkpoint, counterfoil } = JSON.parse(readFileSync(file, 'utf8')).results
   for (const arm of [prompt, checkpoint, counterfoil]) {

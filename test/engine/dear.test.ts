@@ -50,18 +50,15 @@ test('D12 killed 2 ms after a dear answer: it is not asked for again', async () 
   expect(model.sent.map(({ input }) => input)).toEqual([1, 2, 2, 3])
 })
 
-test('D12 it is on its way before the node acts on it, in a commit of its own', async () => {
+test('D12 it goes out before the node acts on it, ahead of the next intent', async () => {
   const lab = new Lab()
   const model = fake(lab, 'model', 'pure', { ms: 300, usage })
   const mail = fake(lab, 'mail', 'unsafe_on_replay')
-  let commitsWhenTold = 0
   const graph = flow([model.tool, mail.tool], async (ctx) => {
     await ctx.call(model.tool, 1)
-    commitsWhenTold = lab.commits.filter(({ changes }) => changes.records).length
     await ctx.call(mail.tool, 1)
   })
   await lab.process(graph, null)
-  expect(commitsWhenTold).toBe(1)
   const rows = lab.commits.map(({ changes }) =>
     (changes.records ?? []).map((row) => `${row.tool} ${row.status}`),
   )

@@ -1,7 +1,7 @@
 // One request to a thread that asks a person and then sends a and b, in a process of its own.
 // clicks.mjs <store> <upstream port> <die at: name:n, or -> <request: JSON>
 //   { does: 'begin' }                     until the thread asks
-//   { does: 'click', checkpointId }       the answer, to the checkpoint that whoever clicks has seen
+//   { does: 'click', checkpointId }       the answer, to the checkpoint that the person has seen
 //   { does: 'branch', steady }            goes back to before the first reply of the model
 //   { does: 'go' }                        goes on
 // Prints how it ended, and the checkpoint that the thread is at.

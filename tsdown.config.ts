@@ -19,6 +19,8 @@ const entry = [
 const together = [
   'model',
   'store',
+  'store/schema',
+  'store/sql',
   'store/memory',
   'store/sqlite',
   'store/postgres',
@@ -59,9 +61,9 @@ export default defineConfig([
       minifyInternalExports: false,
     },
     dts: false,
-    copy: ['sqlite', 'postgres'].map((store) => ({
-      from: `src/store/${store}/migrations`,
-      to: `dist/store/${store}`,
+    copy: ['sqlite/migrations', 'postgres/migrations', 'postgres/functions'].map((folder) => ({
+      from: `src/store/${folder}`,
+      to: `dist/store/${dirname(folder)}`,
     })),
   },
   // Types are not loaded by anybody: a file for each source file.

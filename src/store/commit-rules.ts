@@ -1,4 +1,4 @@
-// What a holder's commit is answered, for every store; `judge` of 004_commit.sql is the same.
+// What a holder's commit is answered, for every store; `judge` of 02_commit.sql is the same.
 import type { Run } from '../model/records.ts'
 import { checkChanges } from './policy.ts'
 import type { Commit, CommitResult } from './store.ts'

@@ -1,17 +1,12 @@
-// What a row may still become, for every store: asked of several forms of a row in one change, and
-// by the store that keeps rows in memory. In the databases triggers say the same.
-import { canonical } from '../model/canonical.ts'
+// What a row may still become, for every store, as the tables describe it: asked of several forms of
+// a row in one change, and by the store that keeps rows in memory. In the databases triggers that
+// are made from the same descriptions say the same.
 import { CounterfoilError } from '../model/errors.ts'
-import type {
-  Attempt,
-  CallRecord,
-  Decision,
-  Evidence,
-  Item,
-  Run,
-  Signal,
-} from '../model/records.ts'
+import type { Run } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
+import type { Described, Field, Key } from './schema/describe.ts'
+import * as tables from './schema/index.ts'
+import { jsonText } from './sql/codec.ts'
 import type { Changes } from './store.ts'
 
 export interface Finality<T> {
@@ -21,61 +16,45 @@ export interface Finality<T> {
   follows(old: T, next: T): boolean
 }
 
-/** Final when it is settled; when it was made stays as it is. */
-export const records: Finality<CallRecord> = {
-  key: (r) => JSON.stringify([r.nodeId, r.checkpointId, r.tool, r.inputHash, r.occurrence]),
-  follows: (old, next) =>
-    old.status !== 'committed' && old.status !== 'failed' && old.createdAt === next.createdAt,
+function finality<T>(table: Described<T>): Finality<T> {
+  const key = table.key.filter((name) => name !== 'namespace' && name !== 'runId')
+  return {
+    key: (row) =>
+      key.length === 1 ? String(row[key[0] as Key<T>]) : JSON.stringify(key.map((k) => row[k])),
+    follows: (old, next) => follows(table, old, next),
+  }
 }
 
-/** It ends once and is given its token once; it can be heard of at any time. */
-export const attempts: Finality<Attempt> = {
-  key: (row) => row.attemptId,
-  follows: (old, next) => {
-    if (old.endedAt !== null && (old.endedAt !== next.endedAt || old.outcome !== next.outcome)) {
-      return false
-    }
-    if (old.tokenHash !== null && old.tokenHash !== next.tokenHash) return false
-    const open = { tokenHash: null, endedAt: null, outcome: null, beatAt: null, beatJson: null }
-    return isSame(old, next, open)
-  },
+function follows<T>({ fields, final, key }: Described<T>, old: T, next: T): boolean {
+  if (final === null) return true
+  const { settled, fixed, once, again } = final
+  if (settled?.values.includes(old[settled.field] as string)) return false
+  if (again !== undefined && next[again] === null) return false
+  const same = (name: Key<T>) => isSame(fields[name] as Field, old[name], next[name])
+  return (
+    [...key, ...fixed].every(same) &&
+    once.every((group) => old[group[0] as Key<T>] === null || group.every(same))
+  )
 }
 
-/** It can only be given its seq, and once. */
-export const evidence: Finality<Evidence> = {
-  key: (row) => row.attemptId,
-  follows: (old, next) => isOnce(old, next, ['seq']) && isSame(old, next, { seq: null }),
+function isSame({ kind }: Field, a: unknown, b: unknown): boolean {
+  return a === b || (kind === 'json' && jsonText(a) === jsonText(b))
 }
 
-/** It stays its run's. */
-export const items: Finality<Item> = {
-  key: (row) => row.itemId,
-  follows: (old, next) => old.runId === next.runId,
-}
-
-/** It can only be used or voided, once. */
-export const decisions: Finality<Decision> = {
-  key: (row) => row.decisionId,
-  follows: (old, next) =>
-    isOnce(old, next, ['seq', 'usedBy', 'voidedAt']) &&
-    isSame(old, next, { seq: null, usedBy: null, voidedAt: null }),
-}
-
-/** What it says stays as it is; it is sent once and taken once. */
-export const signals: Finality<Signal> = {
-  key: (row) => row.signalId,
-  follows: (old, next) =>
-    next.usedBy !== null && isOnce(old, next, ['usedBy']) && isSame(old, next, { usedBy: null }),
-}
-
-const ends = [
-  ...(['state', 'fence', 'workerId', 'outputJson', 'outputDigest', 'errorJson'] as const),
-] as const
+export const records = finality(tables.records)
+export const attempts = finality(tables.attempts)
+export const evidence = finality(tables.evidence)
+export const items = finality(tables.items)
+export const decisions = finality(tables.decisions)
+export const signals = finality(tables.signals)
+export const checkpoints = finality(tables.checkpoints)
 
 /** How a run ended stays as it is, unless it is tried again. Late evidence may still raise it. */
 export function checkEnded(old: Run, next: Run): void {
   if (!isEnded(old.state) || next.state === 'pending') return
-  if (ends.some((key) => old[key] !== next[key])) throw immutable(`run ${old.runId} has ended: it`)
+  if (tables.endOfRun.some((key) => old[key] !== next[key])) {
+    throw immutable(`run ${old.runId} has ended: it`)
+  }
 }
 
 /** A change may have several forms of a row, each of which follows the one before it. */
@@ -116,13 +95,4 @@ export function check<T>(
 
 export function immutable(id: string): CounterfoilError {
   return new CounterfoilError('ROW_IMMUTABLE', `${id} is final and cannot be rewritten`)
-}
-
-function isOnce<T>(old: T, next: T, moves: readonly (keyof T)[]): boolean {
-  return moves.every((key) => old[key] === null || old[key] === next[key])
-}
-
-/** Apart from what may move. */
-function isSame<T extends object>(old: T, next: T, moves: Partial<T>): boolean {
-  return canonical({ ...old, ...moves }) === canonical({ ...next, ...moves })
 }

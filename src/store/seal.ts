@@ -2,7 +2,8 @@
 // trusted: its call goes to a person. Keys have ids, so that old rows verify after a rotation.
 import { createCipheriv, createDecipheriv, hash, timingSafeEqual } from 'node:crypto'
 import { randomHex } from '../clock.ts'
-import type { Attempt, CallRecord, Decision, Evidence, Signal } from '../model/records.ts'
+import type { Described, Field } from './schema/describe.ts'
+import { jsonText } from './sql/codec.ts'
 import type { Shared, ShareKey } from './store.ts'
 
 export interface Key {
@@ -11,12 +12,10 @@ export interface Key {
 }
 
 export interface Sealer {
-  record(row: CallRecord): string
-  decision(row: Decision): string
-  evidence(row: Evidence): string
-  /** The end of an attempt, or its token; one that has neither has nothing to forge. */
-  attempt(row: Attempt): string
-  signal(row: Signal): string
+  /** Null for a row that says nothing which could be forged. */
+  row<T>(table: Described<T>, row: T): string | null
+  /** Whether the MAC of a row is right, or it needs none. */
+  verifiesRow<T>(table: Described<T>, row: T, mac: string | null): boolean
   /** A shared result, usable until then. */
   shared(key: ShareKey, shared: Shared, until: number): string
   /** What the file beside a database says of it. */
@@ -62,14 +61,22 @@ export function createSealer(keys: readonly Key[], options: SealerOptions = {}):
     for (const key of find?.(id) ?? []) add(key)
     return byId.get(id)
   }
+  const verifies = (mac: string | null, text: string): boolean => {
+    const colon = mac?.indexOf(':') ?? -1
+    if (mac === null || colon < 0) return false
+    const id = mac.slice(0, colon)
+    const key = byId.get(id) ?? findKey(id)
+    if (key === undefined) return false
+    const claimed = Buffer.from(mac.slice(colon + 1))
+    const right = Buffer.from(sign(key, text))
+    return claimed.length === right.length && timingSafeEqual(claimed, right)
+  }
   return {
     given,
     add,
-    record: (row) => seal(recordText(row)),
-    decision: (row) => seal(decisionText(row)),
-    evidence: (row) => seal(evidenceText(row)),
-    attempt: (row) => seal(attemptText(row)),
-    signal: (row) => seal(signalText(row)),
+    row: (table, row) => (isSigned(table, row) ? seal(rowText(table, row)) : null),
+    verifiesRow: (table, row, mac) =>
+      !isSigned(table, row) || verifies(mac, rowText(table, row)),
     shared: (key, shared, until) => seal(sharedText(key, shared, until)),
     witness: (text) => seal(text),
     conceal: (text) => `${current.id}:${encrypt(current, text)}`,
@@ -79,16 +86,7 @@ export function createSealer(keys: readonly Key[], options: SealerOptions = {}):
       const key = byId.get(id) ?? findKey(id)
       return key === undefined ? null : decrypt(key, concealed.slice(colon + 1))
     },
-    verifies: (mac, text) => {
-      const colon = mac?.indexOf(':') ?? -1
-      if (mac === null || colon < 0) return false
-      const id = mac.slice(0, colon)
-      const key = byId.get(id) ?? findKey(id)
-      if (key === undefined) return false
-      const claimed = Buffer.from(mac.slice(colon + 1))
-      const right = Buffer.from(sign(key, text))
-      return claimed.length === right.length && timingSafeEqual(claimed, right)
-    },
+    verifies,
   }
 }
 
@@ -155,126 +153,25 @@ function padsOf(key: Key): { inner: Buffer; outer: Buffer } {
   return made
 }
 
-// Every field in a fixed order; JSON keeps the borders between them unforgeable.
-export function recordText(r: CallRecord): string {
-  return JSON.stringify([
-    'record',
-    r.namespace,
-    r.runId,
-    r.nodeId,
-    r.checkpointId,
-    r.tool,
-    r.inputHash,
-    r.occurrence,
-    r.nth,
-    r.replayClass,
-    r.idempotencyKey,
-    r.expiresAt,
-    r.status,
-    r.seq,
-    r.after,
-    r.inputJson,
-    r.resultJson,
-    r.externalId,
-    r.errorJson,
-    r.unresolved,
-    r.attempt,
-    r.fence,
-    r.workerId,
-    r.spanId,
-    r.createdAt,
-    r.settledAt,
-    // Appended when there is one: rows from before these columns verify as they are.
-    ...appended([r.resultDigest, r.usageJson, r.dueAt], [2, 3]),
-  ])
+/**
+ * The fields that the table's description names, in its order; JSON keeps the borders between them
+ * unforgeable.
+ */
+export function rowText<T>({ sealed, fields }: Described<T>, row: T): string {
+  if (sealed === null) throw new Error('rows of this table are not signed')
+  const values: unknown[] = [sealed.as]
+  for (const key of sealed.fields) {
+    const value = row[key]
+    const isJson = (fields[key] as Field).kind === 'json' && value !== null
+    values.push(isJson ? jsonText(value) : value)
+  }
+  return JSON.stringify(values)
 }
 
-/** The values up to the last that is there, in one of the lengths that were ever written. */
-function appended(
-  values: readonly (string | number | null)[],
-  lengths: readonly number[],
-): readonly (string | number | null)[] {
-  const needed = values.findLastIndex((value) => value !== null) + 1
-  return needed === 0
-    ? []
-    : values.slice(
-        0,
-        lengths.find((length) => length >= needed),
-      )
-}
-
-export function decisionText(d: Decision): string {
-  const { subject: s, record: r } = d
-  return JSON.stringify([
-    'decision',
-    d.namespace,
-    d.runId,
-    d.decisionId,
-    d.itemId,
-    d.kind,
-    d.reason,
-    d.generation,
-    d.visit,
-    s && [s.tool, s.inputHash, s.occurrence, s.nth],
-    d.outcome,
-    r && [r.tool, r.inputHash, r.occurrence, r.nth],
-    d.resultJson,
-    d.by,
-    d.why,
-    d.evidence,
-    d.madeSure,
-    d.version,
-    d.at,
-    d.seq,
-    d.usedBy,
-    d.voidedAt,
-    ...(d.shownHash === null ? [] : [d.shownHash]),
-  ])
-}
-
-export function evidenceText(e: Evidence): string {
-  return JSON.stringify([
-    'evidence',
-    e.namespace,
-    e.runId,
-    e.attemptId,
-    e.outcome,
-    e.resultJson,
-    e.externalId,
-    e.errorJson,
-    e.at,
-    e.seq,
-    ...(e.resultDigest === null ? [] : [e.resultDigest]),
-  ])
-}
-
-export function attemptText(a: Attempt): string {
-  return JSON.stringify([
-    'attempt',
-    a.namespace,
-    a.runId,
-    a.attemptId,
-    a.attempt,
-    a.fence,
-    a.workerId,
-    a.outlives,
-    a.quietMs,
-    a.dispatchedAt,
-    a.endedAt,
-    a.outcome,
-    ...(a.tokenHash === null ? [] : [a.tokenHash]),
-  ])
-}
-
-/** Whether the row of an attempt says anything that could be forged. */
-export function isSigned(attempt: Attempt): boolean {
-  const { endedAt, outcome, tokenHash } = attempt
-  return endedAt !== null || outcome !== null || tokenHash !== null
-}
-
-export function signalText(s: Signal): string {
-  const { namespace, runId, signalId, name, dataJson, at, usedBy } = s
-  return JSON.stringify(['signal', namespace, runId, signalId, name, dataJson, at, usedBy])
+/** Whether the row says anything that could be forged. */
+export function isSigned<T>({ sealed }: Described<T>, row: T): boolean {
+  if (sealed === null) return false
+  return sealed.unless === undefined || !sealed.unless.every((key) => row[key] === null)
 }
 
 export function sharedText(key: ShareKey, shared: Shared, until: number): string {

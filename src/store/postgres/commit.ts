@@ -1,5 +1,5 @@
 // Owns: how a holder's, a client's and a former holder's changes reach the server. What happens to
-// them there, under the run row's lock, is 004_commit.sql.
+// them there, under the run row's lock, is functions/02_commit.sql.
 // Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
 // is recognised by its id, also when an earlier sending of it comes late. I10 a park that
 // overlooked an arrival writes nothing; a child's end and its parent's arrival are one transaction.
@@ -10,6 +10,7 @@ import { checkCommit } from '../commit-rules.ts'
 import { isEnd, parentOf } from '../family.ts'
 import { checkChanges, newsOf } from '../policy.ts'
 import { checkNotSwept } from '../retention.ts'
+import * as schema from '../schema/index.ts'
 import type {
   Amendment,
   Authority,
@@ -164,7 +165,7 @@ function news(
 ): [string | null, string | null] {
   if (parent === null) return [null, null]
   const row = tables.evidence.tidy(newsOf(child, parent, run, c.clock.now()))
-  const columns = { ...tables.evidence.encode(row), mac: c.keys.sealer.evidence(row) }
+  const columns = { ...tables.evidence.encode(row), mac: c.keys.sealer.row(schema.evidence, row) }
   return [parent.runId, JSON.stringify(columns)]
 }
 

@@ -1,4 +1,5 @@
-// The server's own small rows, and what people outside must be told; the rules are 009_server.sql.
+// The server's own small rows, and what people outside must be told; the rules are
+// functions/07_server.sql.
 import * as limits from '../../model/limits.ts'
 import type { Document, DocumentFilter, DocumentStore, Page } from '../store.ts'
 import type { Connection } from './connection.ts'

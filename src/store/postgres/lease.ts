@@ -1,5 +1,5 @@
-// Owns: who holds which run, as far as this process knows. The rules are 006_lease.sql; leases
-// count on the server's clock.
+// Owns: who holds which run, as far as this process knows. The rules are functions/04_lease.sql;
+// leases count on the server's clock.
 // Invariants: D2 a claim whose answer was lost gives its runs to the next claim of the same worker:
 // else they would be held, and renewed, by one who knows nothing of them.
 import { isCounterfoilError } from '../../model/errors.ts'

@@ -10,7 +10,6 @@ import type {
   Run,
   RunRef,
 } from '../../model/records.ts'
-import { decisionText, evidenceText, recordText } from '../seal.ts'
 import type {
   CheckpointRow,
   EventsRequest,
@@ -22,7 +21,7 @@ import type {
   Sealed,
 } from '../store.ts'
 import type { Connection } from './connection.ts'
-import { decodeAttempts, decodeSealed } from './read.ts'
+import { decodeSealed } from './read.ts'
 import type { Columns } from './tables.ts'
 import * as tables from './tables.ts'
 
@@ -84,7 +83,7 @@ export async function listRecords(
       where.values,
     ]
   })
-  const items = await decodeSealed(c, tables.records, recordText, page.rows)
+  const items = await decodeSealed(c, tables.records, page.rows)
   return { items, next: page.next }
 }
 
@@ -123,17 +122,18 @@ function ofRun(
 
 export async function listAttempts(c: Connection, ref: RunRef): Promise<Sealed<Attempt>[]> {
   const order = 'dispatched_at, attempt_id'
-  return decodeAttempts(c, await ofRun(c, tables.attempts, ref, 'workflow_id', order))
+  const rows = await ofRun(c, tables.attempts, ref, 'workflow_id', order)
+  return decodeSealed(c, tables.attempts, rows)
 }
 
 export async function listEvidence(c: Connection, ref: RunRef): Promise<Sealed<Evidence>[]> {
   const rows = await ofRun(c, tables.evidence, ref, 'workflow_id', 'id')
-  return decodeSealed(c, tables.evidence, evidenceText, rows)
+  return decodeSealed(c, tables.evidence, rows)
 }
 
 export async function listDecisions(c: Connection, ref: RunRef): Promise<Sealed<Decision>[]> {
   const rows = await ofRun(c, tables.decisions, ref, 'run_id', 'id')
-  return decodeSealed(c, tables.decisions, decisionText, rows)
+  return decodeSealed(c, tables.decisions, rows)
 }
 
 export async function listCheckpoints(c: Connection, ref: RunRef): Promise<CheckpointRow[]> {

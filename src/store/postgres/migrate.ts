@@ -1,11 +1,14 @@
 // Brings the schema up to date: numbered .sql files, applied once each, recognised by their
-// checksum, all in one transaction under a lock of their own; workers may go on meanwhile.
+// checksum; then functions, views and triggers, made anew when their text has changed. All in one
+// transaction under a lock of their own; workers may go on meanwhile.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { pause, randomHex } from '../../clock.ts'
 import { isCounterfoilError } from '../../model/errors.ts'
+import { readRules, rulesDue, rulesText, rulesVersion } from '../sql/rules-version.ts'
 import type { Connection, Query } from './connection.ts'
 import { storeError } from './errors.ts'
+import { knownRules } from './functions.ts'
 import { grantAgain } from './roles.ts'
 
 export interface Migration {
@@ -62,11 +65,40 @@ export async function schemaStatus(c: Connection, query: Query): Promise<SchemaS
     throw storeError('STORE_MIGRATION_CHANGED', c.url, { says })
   }
   const done = new Set(rows.map((row) => row['id']))
+  const rules = (await areRulesDue(c, query, rows.length > 0)) ? [rulesName] : []
   return {
     schema: c.location.schema,
     applied: rows.map((row) => row['name'] as string),
-    pending: known.filter(({ id }) => !done.has(id)).map(({ name }) => name),
+    pending: [...known.filter(({ id }) => !done.has(id)).map(({ name }) => name), ...rules],
   }
+}
+
+/** How functions, views and triggers are called among what is pending. */
+const rulesName = 'functions'
+
+async function areRulesDue(c: Connection, query: Query, made: boolean): Promise<boolean> {
+  const read = `select value from ${c.schema}.meta where name = 'rules'`
+  const [row] = made ? await query(read) : []
+  return rulesDue(readRules((row?.['value'] as string | undefined) ?? null), knownRules().checksum)
+}
+
+const ours = `select t.tgname as name, t.tgrelid::regclass::text as on_table
+  from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+  join pg_namespace n on n.oid = p.pronamespace
+  where not t.tgisinternal and p.proname = 'refuse' and n.nspname = $1`
+
+async function makeRules(c: Connection, query: Query): Promise<void> {
+  const { checksum, functions, triggers } = knownRules()
+  for (const text of functions) await query(text, [], migrateMs)
+  for (const { name, on_table: table } of await query(ours, [c.location.schema])) {
+    await query(`drop trigger ${name} on ${table}`)
+  }
+  for (const text of triggers) await query(text)
+  await query(
+    `insert into meta (name, value) values ('rules', $1)
+     on conflict (name) do update set value = excluded.value`,
+    [rulesText({ version: rulesVersion, checksum })],
+  )
 }
 
 /** Whether this role may make tables here; a worker's may not. */
@@ -116,6 +148,7 @@ async function migrateOnce(c: Connection, query: Query): Promise<Migrated> {
       [id, name, checksum],
     )
   }
+  if (pending.includes(rulesName)) await makeRules(c, query)
   if (pending.length > 0) await signIn(c, query)
   return { ...(await schemaStatus(c, query)), added: pending }
 }

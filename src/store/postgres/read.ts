@@ -1,13 +1,5 @@
-// Reads what a visit needs, in one go; what the server does for it is 005_read.sql.
-import type { Attempt, Checkpoint, Run, RunRef } from '../../model/records.ts'
-import {
-  attemptText,
-  decisionText,
-  evidenceText,
-  isSigned,
-  recordText,
-  signalText,
-} from '../seal.ts'
+// Reads what a visit needs, in one go; what the server does for it is functions/03_read.sql.
+import type { Checkpoint, Run, RunRef } from '../../model/records.ts'
 import type { LoadAt, Loaded, Sealed } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { Gather } from './gather.ts'
@@ -59,30 +51,14 @@ function keyOf({ namespace, runId }: RunRef): string {
 /** Rows with the answer to "is its MAC right?". */
 export async function decodeSealed<T extends object>(
   c: Connection,
-  table: Table<T>,
-  text: (row: T) => string,
+  codec: Table<T>,
   rows: readonly Columns[],
 ): Promise<Sealed<T>[]> {
   await c.keys.meet(rows)
   const { sealer } = c.keys
   return rows.map((columns) => {
-    const row = table.decodeSealed(columns)
-    row.verifies = sealer.verifies(columns['mac'] as string, text(row))
-    return row
-  })
-}
-
-/** Of an attempt that has no end and no token nothing is claimed: there is nothing to forge. */
-export async function decodeAttempts(
-  c: Connection,
-  rows: readonly Columns[],
-): Promise<Sealed<Attempt>[]> {
-  await c.keys.meet(rows)
-  const { sealer } = c.keys
-  return rows.map((columns) => {
-    const row = tables.attempts.decodeSealed(columns)
-    const mac = columns['mac'] as string | null
-    row.verifies = !isSigned(row) || sealer.verifies(mac, attemptText(row))
+    const row = codec.decodeSealed(columns)
+    row.verifies = sealer.verifiesRow(codec.table, row, columns['mac'] as string | null)
     return row
   })
 }
@@ -128,17 +104,17 @@ export async function decodeLoaded(c: Connection, answer: unknown): Promise<Load
   if (answer === null || answer === undefined) return null
   const found = answer as Answer
   const rows = (kind: string) => found[kind] ?? []
-  const sealed = <T extends object>(kind: string, table: Table<T>, text: (row: T) => string) =>
-    decodeSealed(c, table, text, rows(kind))
+  const sealed = <T extends object>(kind: string, table: Table<T>) =>
+    decodeSealed(c, table, rows(kind))
   return {
     run: tables.runs.decode(found.run),
     checkpoints: rows('checkpoints').map(tables.checkpoints.decode),
-    records: await sealed('records', tables.records, recordText),
-    attempts: await decodeAttempts(c, rows('attempts')),
-    evidence: await sealed('evidence', tables.evidence, evidenceText),
+    records: await sealed('records', tables.records),
+    attempts: await decodeSealed(c, tables.attempts, rows('attempts')),
+    evidence: await sealed('evidence', tables.evidence),
     items: rows('items').map(tables.items.decode),
-    decisions: await sealed('decisions', tables.decisions, decisionText),
-    signals: await sealed('signals', tables.signals, signalText),
+    decisions: await sealed('decisions', tables.decisions),
+    signals: await sealed('signals', tables.signals),
     unresolved: rows('unresolved') as never,
     deaths: new Map(rows('deaths') as never),
   }

@@ -1,4 +1,4 @@
-// What comes due, and what waits for somebody; the rules are 007_sweep.sql.
+// What comes due, and what waits for somebody; the rules are functions/05_sweep.sql.
 import * as limits from '../../model/limits.ts'
 import type { Item } from '../../model/records.ts'
 import { checkRetention } from '../retention.ts'

@@ -2,13 +2,12 @@
 
 import * as finality from '../finality.ts'
 import { lastForms } from '../finality.ts'
-import { isSigned } from '../seal.ts'
 import type { Changes, NewRun, RunChange } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Columns, Table } from './tables.ts'
 import * as tables from './tables.ts'
 
-/** The rows of one commit or of a batch, as arguments of the functions in 004_commit.sql. */
+/** The rows of one commit or of a batch, as arguments of functions/02_commit.sql. */
 export interface Rows {
   records: Columns[]
   attempts: Columns[]
@@ -49,62 +48,40 @@ export function addRows(c: Connection, to: Rows, changes: Changes): void {
   const { sealer } = c.keys
   const put = <T extends object>(
     into: Columns[],
-    table: Table<T>,
-    rows: readonly T[],
-    how: Put<T>,
+    codec: Table<T>,
+    rows: readonly T[] | undefined,
+    once?: Pick<finality.Finality<T>, 'key'>,
   ) => {
     // One statement can put a row once.
-    for (const given of how.key ? lastForms(rows, { key: how.key }) : rows) {
-      const row = table.tidy(given)
-      const columns = table.encode(row)
-      if (how.mac) columns['mac'] = how.mac(row)
+    for (const given of once ? lastForms(rows, once) : (rows ?? [])) {
+      const row = codec.tidy(given)
+      const columns = codec.encode(row)
+      if (codec.table.sealed) columns['mac'] = sealer.row(codec.table, row)
       into.push(columns)
     }
   }
   const rest = <T extends object>(
     kind: keyof Changes,
-    table: Table<T>,
+    codec: Table<T>,
     rows: readonly T[] | undefined,
-    how: Put<T>,
+    once?: Pick<finality.Finality<T>, 'key'>,
   ) => {
     if (rows === undefined || rows.length === 0) return
     to.rest[kind] ??= []
-    put(to.rest[kind], table, rows, how)
+    put(to.rest[kind], codec, rows, once)
   }
-  put(to.records, tables.records, changes.records ?? [], {
-    ...finality.records,
-    mac: (row) => sealer.record(row),
-  })
-  put(to.attempts, tables.attempts, changes.attempts ?? [], {
-    ...finality.attempts,
-    mac: (row) => (isSigned(row) ? sealer.attempt(row) : null),
-  })
-  put(to.events, tables.events, changes.events ?? [], {})
-  put(to.checkpoints, tables.checkpoints, changes.checkpoints ?? [], {
-    key: (row) => `${row.generation}#${row.visit}`,
-  })
-  rest('evidence', tables.evidence, changes.evidence, {
-    ...finality.evidence,
-    mac: (row) => sealer.evidence(row),
-  })
+  put(to.records, tables.records, changes.records, finality.records)
+  put(to.attempts, tables.attempts, changes.attempts, finality.attempts)
+  put(to.events, tables.events, changes.events)
+  put(to.checkpoints, tables.checkpoints, changes.checkpoints, finality.checkpoints)
+  rest('evidence', tables.evidence, changes.evidence, finality.evidence)
   rest('items', tables.items, changes.items, finality.items)
-  rest('decisions', tables.decisions, changes.decisions, {
-    ...finality.decisions,
-    mac: (row) => sealer.decision(row),
-  })
-  rest('signals', tables.signals, changes.signals, {
-    ...finality.signals,
-    mac: (row) => sealer.signal(row),
-  })
+  rest('decisions', tables.decisions, changes.decisions, finality.decisions)
+  rest('signals', tables.signals, changes.signals, finality.signals)
   // The first stays: the statement says so itself.
-  rest('notices', tables.notices, changes.notices, {})
+  rest('notices', tables.notices, changes.notices)
   const children = (changes.children ?? []).map(newColumns)
   if (children.length > 0) to.rest['children'] = [...(to.rest['children'] ?? []), ...children]
-}
-
-interface Put<T> {
-  readonly key?: (row: T) => string
-  readonly mac?: (row: T) => string | null
 }
 
 /** A run with its first checkpoint and event, as `add_new` takes it. */

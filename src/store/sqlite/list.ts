@@ -10,7 +10,6 @@ import type {
   Run,
   RunRef,
 } from '../../model/records.ts'
-import { decisionText, evidenceText, recordText } from '../seal.ts'
 import type {
   CheckpointRow,
   EventsRequest,
@@ -22,7 +21,7 @@ import type {
   Sealed,
 } from '../store.ts'
 import type { Connection } from './connection.ts'
-import { decodeAttempts, decodeSealed } from './read.ts'
+import { decodeSealed } from './read.ts'
 import type { SqlValue } from './tables.ts'
 import * as tables from './tables.ts'
 
@@ -94,7 +93,7 @@ export function listRecords(
   const { runId, namespace } = ref
   return page(c, request, 2, (after, count) =>
     c.sql(recordsOfRun).all(runId, namespace, ...after, count),
-  ).mapAll((rows) => decodeSealed(c, tables.records, recordText, rows))
+  ).mapAll((rows) => decodeSealed(c, tables.records, rows))
 }
 
 const eventsOfRun = `select ${tables.events.columns}, id from events
@@ -115,7 +114,7 @@ const itemById = `select ${tables.items.columns} from inbox_items
   where namespace = ? and item_id = ?`
 
 export function listAttempts(c: Connection, ref: RunRef): Sealed<Attempt>[] {
-  return decodeAttempts(c, c.sql(attemptsOfRun).all(ref.namespace, ref.runId))
+  return decodeSealed(c, tables.attempts, c.sql(attemptsOfRun).all(ref.namespace, ref.runId))
 }
 
 const evidenceOfRun = `select ${tables.evidence.columns}, mac from call_evidence
@@ -123,7 +122,7 @@ const evidenceOfRun = `select ${tables.evidence.columns}, mac from call_evidence
 
 export function listEvidence(c: Connection, ref: RunRef): Sealed<Evidence>[] {
   const rows = c.sql(evidenceOfRun).all(ref.namespace, ref.runId)
-  return decodeSealed(c, tables.evidence, evidenceText, rows)
+  return decodeSealed(c, tables.evidence, rows)
 }
 
 const checkpointsOfRun = `select ${tables.checkpoints.columnList
@@ -143,7 +142,7 @@ export function listCheckpoints(c: Connection, ref: RunRef): CheckpointRow[] {
 
 export function listDecisions(c: Connection, ref: RunRef): Sealed<Decision>[] {
   const rows = c.sql(decisionsOfRun).all(ref.namespace, ref.runId)
-  return decodeSealed(c, tables.decisions, decisionText, rows)
+  return decodeSealed(c, tables.decisions, rows)
 }
 
 export function getItem(c: Connection, namespace: string, itemId: string): Item | null {

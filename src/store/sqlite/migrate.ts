@@ -1,9 +1,12 @@
 // Brings the schema up to date: numbered .sql files, applied once each, recognised by their
-// checksum.
+// checksum; then the triggers, which are made anew when their text has changed.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type Database from 'better-sqlite3'
+import { readRules, rulesDue, rulesText, rulesVersion } from '../sql/rules-version.ts'
 import { storeError } from './errors.ts'
+import { getMeta, setMeta } from './meta.ts'
+import { triggerTexts } from './triggers.ts'
 
 export interface Migration {
   readonly id: number
@@ -76,5 +79,17 @@ export function migrate(
       'insert into schema_migrations (id, name, checksum, applied_at) values (?, ?, ?, ?)',
     ).run(id, name, checksum, now)
   }
+  makeTriggers(db)
   if (fresh) db.pragma(`application_id = ${applicationId}`)
+}
+
+const ours = `select name from sqlite_master where type = 'trigger' and sql like '%row is final:%'`
+
+function makeTriggers(db: Database.Database): void {
+  const texts = triggerTexts()
+  const checksum = createHash('sha256').update(texts.join('\n')).digest('hex')
+  if (!rulesDue(readRules(getMeta(db, 'rules')), checksum)) return
+  for (const name of db.prepare(ours).pluck().all()) db.exec(`drop trigger "${name}"`)
+  for (const text of texts) db.exec(text)
+  setMeta(db, 'rules', rulesText({ version: rulesVersion, checksum }))
 }

@@ -3,14 +3,6 @@
 import type { Attempt, Checkpoint, Run, RunRef } from '../../model/records.ts'
 import { isOtherBoot } from '../boot.ts'
 import type { Held } from '../commit-rules.ts'
-import {
-  attemptText,
-  decisionText,
-  evidenceText,
-  isSigned,
-  recordText,
-  signalText,
-} from '../seal.ts'
 import type { LoadAt, Loaded, Sealed } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Table } from './tables.ts'
@@ -42,23 +34,13 @@ export function selectHeld(c: Connection, { namespace, runId }: RunRef): Held | 
 /** Rows with the answer to "is its MAC right?"; the MAC is the column after the table's own. */
 export function decodeSealed<T extends object>(
   c: Connection,
-  table: Table<T>,
-  text: (row: T) => string,
+  codec: Table<T>,
   rows: readonly unknown[][],
 ): Sealed<T>[] {
   return rows.map((values) => {
-    const row = table.decodeSealed(values)
-    row.verifies = c.sealer.verifies(values[table.columnList.length] as string, text(row))
-    return row
-  })
-}
-
-/** An attempt that has neither an end nor a token claims nothing: there is nothing to forge. */
-export function decodeAttempts(c: Connection, rows: readonly unknown[][]): Sealed<Attempt>[] {
-  return rows.map((values) => {
-    const row = tables.attempts.decodeSealed(values)
-    const mac = values[tables.attempts.columnList.length] as string
-    row.verifies = !isSigned(row) || c.sealer.verifies(mac, attemptText(row))
+    const row = codec.decodeSealed(values)
+    const mac = values[codec.columnList.length] as string | null
+    row.verifies = c.sealer.verifiesRow(codec.table, row, mac)
     return row
   })
 }
@@ -150,13 +132,11 @@ export function loadRows(c: Connection, ref: RunRef, at?: LoadAt): LoadedRows | 
   return {
     run,
     checkpoints: at === undefined ? selectChain(c, run, generation, visit) : [],
-    records: decodeSealed(c, tables.records, recordText, records),
-    attempts: decodeAttempts(c, c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix)),
+    records: decodeSealed(c, tables.records, records),
+    attempts: decodeSealed(c, tables.attempts, c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix)),
     evidence: decodeSealed(
       c,
-      tables.evidence,
-      evidenceText,
-      c.sql(evidenceOfVisit).all(namespace, runId, prefix, prefix),
+      tables.evidence, c.sql(evidenceOfVisit).all(namespace, runId, prefix, prefix),
     ),
     items: c
       .sql(itemsOfVisit)
@@ -164,11 +144,9 @@ export function loadRows(c: Connection, ref: RunRef, at?: LoadAt): LoadedRows | 
       .map(tables.items.decode),
     decisions: decodeSealed(
       c,
-      tables.decisions,
-      decisionText,
-      c.sql(decisionsOfVisit).all(...here),
+      tables.decisions, c.sql(decisionsOfVisit).all(...here),
     ),
-    signals: decodeSealed(c, tables.signals, signalText, c.sql(signalsOfRun).all(namespace, runId)),
+    signals: decodeSealed(c, tables.signals, c.sql(signalsOfRun).all(namespace, runId)),
     unresolved: c
       .sql(unresolvedOfRun)
       .all(namespace, runId)

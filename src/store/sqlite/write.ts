@@ -3,64 +3,22 @@ import type { CallRecord, Evidence, Run, RunRef, Signal } from '../../model/reco
 import * as finality from '../finality.ts'
 import { lastForms } from '../finality.ts'
 import { applyRunChange } from '../policy.ts'
-import { isSigned } from '../seal.ts'
+import * as schema from '../schema/index.ts'
+import { columnsOf, insert, onConflict, upsert } from '../sql/statements.ts'
 import type { Changes, NewRun } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import type { SqlValue, Table } from './tables.ts'
 import * as tables from './tables.ts'
 
-function insert<T>(table: Table<T>, extra: readonly string[] = []): string {
-  const columns = [...table.columnList, ...extra]
-  const marks = columns.map(() => '?').join(', ')
-  return `insert into ${table.name} (${columns.join(', ')}) values (${marks})`
-}
-
-interface Fixed {
-  readonly key: readonly string[]
-  /** Written once: a put that would change one of these is refused, not half obeyed. */
-  readonly once?: readonly string[]
-  readonly extra?: readonly string[]
-}
-
-/** Put whole. What an earlier form may not become is said by the triggers. */
-function upsert<T>(table: Table<T>, { key, once = [], extra = [] }: Fixed): string {
-  const rest = [...table.columnList, ...extra].filter(
-    (column) => !key.includes(column) && !once.includes(column),
-  )
-  const set = rest.map((column) => `${column} = excluded.${column}`).join(', ')
-  const same = once.map((column) => `${column} = excluded.${column}`).join(' and ')
-  return `${insert(table, extra)} on conflict (${key.join(', ')}) do update set ${set} ${
-    same && `where ${same}`
-  }`
-}
-
-const recordKey = 'namespace workflow_id node_id checkpoint_id tool_name input_hash occurrence'
-const putRecord = upsert(tables.records, {
-  key: recordKey.split(' '),
-  // To write it again would rewrite the index by time for nothing.
-  once: ['created_at'],
-  extra: ['mac'],
-})
-const attemptKey = ['namespace', 'workflow_id', 'attempt_id']
-const putAttempt = upsert(tables.attempts, {
-  key: attemptKey,
-  once: ['attempt', 'fence', 'worker_id', 'outlives', 'quiet_ms', 'dispatched_at'],
-  extra: ['mac'],
-})
-const putEvidence = upsert(tables.evidence, { key: attemptKey, extra: ['mac'] })
-const putItem = upsert(tables.items, { key: ['namespace', 'item_id'], once: ['run_id'] })
-const putDecision = upsert(tables.decisions, {
-  key: ['namespace', 'run_id', 'decision_id'],
-  extra: ['mac'],
-})
-const addEvent = insert(tables.events)
-// A replay from an earlier checkpoint comes to the same visits again.
-const putCheckpoint = upsert(tables.checkpoints, {
-  key: ['namespace', 'run_id', 'generation', 'visit'],
-})
-const addNotice = `${insert(tables.notices)} on conflict (namespace, notice_id) do nothing`
-const addRun = `${insert(tables.runs)} on conflict (namespace, run_id) do nothing`
+const addRun = `${insert(schema.runs)} on conflict (namespace, run_id) do nothing`
+const addEvent = insert(schema.events)
+const addNotice = `${insert(schema.notices)} on conflict (namespace, notice_id) do nothing`
+const putCheckpoint = upsert(schema.checkpoints)
+const putAttempt = upsert(schema.attempts)
+const putEvidence = upsert(schema.evidence)
+const putItem = upsert(schema.items)
+const putDecision = upsert(schema.decisions)
 
 /** False if there is a run with this id: then nothing was made. */
 export function insertRun(c: Connection, { run, checkpoint, event }: NewRun): boolean {
@@ -70,21 +28,11 @@ export function insertRun(c: Connection, { run, checkpoint, event }: NewRun): bo
 }
 
 export function applyRows(c: Connection, changes: Changes): void {
-  const { sealer } = c
-  for (const row of lastForms(changes.records, finality.records))
-    writeRecord(c, row, sealer.record(row))
-  for (const row of lastForms(changes.attempts, finality.attempts)) {
-    const mac = isSigned(row) ? sealer.attempt(row) : null
-    put(c, putAttempt, [...tables.attempts.encode(row), mac])
-  }
-  for (const row of lastForms(changes.evidence, finality.evidence)) {
-    put(c, putEvidence, [...tables.evidence.encode(row), sealer.evidence(row)])
-  }
-  for (const row of lastForms(changes.items, finality.items))
-    put(c, putItem, tables.items.encode(row))
-  for (const row of lastForms(changes.decisions, finality.decisions)) {
-    put(c, putDecision, [...tables.decisions.encode(row), sealer.decision(row)])
-  }
+  for (const row of lastForms(changes.records, finality.records)) writeRecord(c, row)
+  putAll(c, putAttempt, tables.attempts, lastForms(changes.attempts, finality.attempts))
+  putAll(c, putEvidence, tables.evidence, lastForms(changes.evidence, finality.evidence))
+  putAll(c, putItem, tables.items, lastForms(changes.items, finality.items))
+  putAll(c, putDecision, tables.decisions, lastForms(changes.decisions, finality.decisions))
   for (const row of lastForms(changes.signals, finality.signals)) writeSignal(c, row)
   for (const row of changes.events ?? []) c.sql(addEvent).run(...tables.events.encode(row))
   for (const row of changes.notices ?? []) c.sql(addNotice).run(...tables.notices.encode(row))
@@ -93,7 +41,18 @@ export function applyRows(c: Connection, changes: Changes): void {
   }
 }
 
-const addSignal = insert(tables.signals, ['mac'])
+function putAll<T>(c: Connection, sql: string, codec: Table<T>, rows: readonly T[]): void {
+  for (const row of rows) put(c, sql, valuesOf(c, codec, row))
+}
+
+/** The row's columns, and its MAC if rows of the table have one. */
+function valuesOf<T>(c: Connection, codec: Table<T>, row: T): SqlValue[] {
+  const values = codec.encode(row)
+  if (codec.table.sealed !== null) values.push(c.sealer.row(codec.table, row))
+  return values
+}
+
+const addSignal = insert(schema.signals)
 const takeSignal = `update signals set used_by = ?, mac = ?
   where namespace = ? and run_id = ? and signal_id = ? and name = ? and data_json is ? and at = ?
     and (used_by is null or used_by = ?)`
@@ -101,31 +60,34 @@ const takeSignal = `update signals set used_by = ?, mac = ?
 /** Sent once, by a client; taken once, by the run, as what it was sent. */
 function writeSignal(c: Connection, row: Signal): void {
   const { namespace, runId, signalId, name, dataJson, at, usedBy } = row
-  const mac = c.sealer.signal(row)
+  const mac = c.sealer.row(schema.signals, row)
   if (usedBy === null) c.sql(addSignal).run(...tables.signals.encode(row), mac)
   else put(c, takeSignal, [usedBy, mac, namespace, runId, signalId, name, dataJson, at, usedBy])
 }
 
-const addNews = `${insert(tables.evidence, ['mac'])}
-  on conflict (namespace, workflow_id, attempt_id) do nothing`
+const addEvidence = insert(schema.evidence)
+const hasEvidence = `select 1 from call_evidence
+  where namespace = ? and workflow_id = ? and attempt_id = ?`
 
 /** What was said first about an attempt stays. */
 export function writeNews(c: Connection, row: Evidence): void {
-  c.sql(addNews).run(...tables.evidence.encode(row), c.sealer.evidence(row))
+  const { namespace, runId, attemptId } = row
+  if (c.sql(hasEvidence).get(namespace, runId, attemptId) !== undefined) return
+  c.sql(addEvidence).run(...valuesOf(c, tables.evidence, row))
 }
 
-const addRecord = insert(tables.records, ['mac'])
-const ends =
-  'status seq result_json result_digest external_id error_json usage_json unresolved settled_at'
-const isEnd = (column: string) => ends.split(' ').includes(column)
-const endOf = tables.records.columnList.flatMap((column, i) => (isEnd(column) ? [i] : []))
-const restOf = tables.records.columnList.flatMap((column, i) => (isEnd(column) ? [] : [i]))
-const columnOf = (i: number) => tables.records.columnList[i]
+const addRecord = insert(schema.records)
+const putRecord = `${addRecord} ${onConflict(schema.records, 'compare')}`
+const recordKey = columnsOf(schema.records, schema.records.key)
+const ends = columnsOf(schema.records, schema.endOfRecord)
+const places = tables.records.columnList.map((column, i) => ({ column, i }))
+const endOf = places.filter(({ column }) => ends.includes(column))
+const restOf = places.filter(({ column }) => !ends.includes(column))
 // Everything else is as it was, or it is no receipt of that intent: the MAC covers all of it.
 const settleRecord = `update tool_call_results
-  set ${endOf.map((i) => `${columnOf(i)} = ?`).join(', ')}, mac = ?
+  set ${endOf.map(({ column }) => `${column} = ?`).join(', ')}, mac = ?
   where ${restOf
-    .map((i) => `${columnOf(i)} ${recordKey.split(' ').includes(columnOf(i) ?? '') ? '=' : 'is'} ?`)
+    .map(({ column }) => `${column} ${recordKey.includes(column) ? '=' : 'is'} ?`)
     .join(' and ')}`
 
 /**
@@ -133,11 +95,11 @@ const settleRecord = `update tool_call_results
  * new, a receipt changes only what an intent leaves open. Where that does not fit, the general
  * form.
  */
-function writeRecord(c: Connection, row: CallRecord, mac: string): void {
+function writeRecord(c: Connection, row: CallRecord): void {
   const settled = row.status === 'committed' || row.status === 'failed'
   const isNew = row.replayClass === 'pure' || (row.status === 'pending' && row.attempt <= 1)
-  const values = [...tables.records.encode(row), mac]
-  if (settled && !isNew && settle(c, values, mac)) return
+  const values = valuesOf(c, tables.records, row)
+  if (settled && !isNew && settle(c, values)) return
   if (!isNew || !added(c, values)) put(c, putRecord, values)
 }
 
@@ -152,9 +114,9 @@ function added(c: Connection, values: SqlValue[]): boolean {
   }
 }
 
-function settle(c: Connection, values: readonly SqlValue[], mac: string): boolean {
-  const [end, rest] = [endOf.map((i) => values[i]), restOf.map((i) => values[i])]
-  return c.sql(settleRecord).run(...end, mac, ...rest).changes > 0
+function settle(c: Connection, values: readonly SqlValue[]): boolean {
+  const [end, rest] = [endOf.map(({ i }) => values[i]), restOf.map(({ i }) => values[i])]
+  return c.sql(settleRecord).run(...end, values.at(-1), ...rest).changes > 0
 }
 
 function put(c: Connection, sql: string, values: SqlValue[]): void {
@@ -176,9 +138,7 @@ export function touchRun(c: Connection, ref: RunRef, commitId: string): void {
 const touch = `update runs set arrivals = ?, claims = ?, commit_id = ?, updated_at = ?
   where namespace = ? and run_id = ?`
 // What never changes is left out: an index over it would be written again for nothing.
-const fixedOfRun =
-  'namespace run_id graph input_hash trace_id parent_run_id parent_attempt_id started_by'
-const fixed = [...fixedOfRun.split(' '), 'created_at']
+const fixed = columnsOf(schema.runs, schema.fixedOfRun)
 const moving = tables.runs.columnList.flatMap((column, i) => (fixed.includes(column) ? [] : [i]))
 const rewrite = `update runs set ${moving.map((i) => `${tables.runs.columnList[i]} = ?`).join(', ')}
   where namespace = ? and run_id = ?`

@@ -5,7 +5,7 @@
 -- I12 no claim on a database that was restored or failed over until a person has adopted it.
 
 -- System, timeline, database and table: a failover changes the second, a copy one of the others.
-create function incarnation() returns text
+create or replace function incarnation() returns text
 language plpgsql security definer set search_path from current as $$
 declare
   v_system text := 'unknown';
@@ -26,28 +26,39 @@ begin
     || '/' || 'runs'::regclass::oid;
 end $$;
 
-create function adopt(p_by text, p_reason text) returns void
+-- `letGo` of adoption.ts, for every run that is held: its holder knows what is missing here, and
+-- what it writes next would stand on that (I12).
+create or replace function adopt(p_by text, p_reason text) returns void
 language plpgsql security definer set search_path from current as $$
 declare
+  r runs;
+  v_now double precision := now_ms();
   v_new text := incarnation();
 begin
   perform keep_durable();
   insert into adoptions (at, adopted_by, reason, old_incarnation, new_incarnation)
-  values (now_ms(), p_by, p_reason,
+  values (v_now, p_by, p_reason,
     coalesce((select value from meta where name = 'incarnation'), ''), v_new);
   update meta set value = v_new where name = 'incarnation';
+  for r in select * from runs k where k.state = 'running' order by k.id for update loop
+    update runs k
+    set state = 'pending', worker_id = null, fence = k.fence + 1, updated_at = v_now
+    where k.namespace = r.namespace and k.run_id = r.run_id;
+    perform add_event(r, v_now, 'state', json_build_object('from', 'running', 'to', 'pending',
+      'cause', 'the store was adopted', 'worker', r.worker_id));
+  end loop;
   perform notify_change('adopted');
 end $$;
 
 -- The check value of a key that signs from now on. One that is there stays as it is.
-create function add_key_check(p_id text, p_check text) returns void
+create or replace function add_key_check(p_id text, p_check text) returns void
 language plpgsql security definer set search_path from current as $$
 begin
   perform keep_durable();
   insert into meta (name, value) values ('key_check:' || p_id, p_check) on conflict do nothing;
 end $$;
 
-create function add_graph(p_row json) returns void
+create or replace function add_graph(p_row json) returns void
 language plpgsql security definer set search_path from current as $$
 begin
   perform keep_durable();
@@ -56,7 +67,7 @@ begin
 end $$;
 
 -- A name that is vouched for and another boot: whoever was there before is dead.
-create function register_worker(p_row json, p_lease_ms double precision) returns boolean
+create or replace function register_worker(p_row json, p_lease_ms double precision) returns boolean
 language plpgsql security definer set search_path from current as $$
 declare
   w workers := json_populate_record(null::workers, p_row);
@@ -79,7 +90,7 @@ begin
   return found;
 end $$;
 
-create function renew_worker(
+create or replace function renew_worker(
   p_worker_id text, p_lease_ms double precision, out renewed boolean, out at double precision
 ) language plpgsql security definer set search_path from current as $$
 begin
@@ -89,7 +100,7 @@ begin
   renewed := found;
 end $$;
 
-create function stop_worker(p_worker_id text, p_ended boolean) returns void
+create or replace function stop_worker(p_worker_id text, p_ended boolean) returns void
 language plpgsql security definer set search_path from current as $$
 begin
   perform keep_durable();
@@ -99,7 +110,7 @@ begin
   if found then perform notify_change('worker'); end if;
 end $$;
 
-create function declare_dead(p_worker_id text, p_proof text) returns void
+create or replace function declare_dead(p_worker_id text, p_proof text) returns void
 language plpgsql security definer set search_path from current as $$
 begin
   perform keep_durable();
@@ -109,7 +120,7 @@ begin
 end $$;
 
 -- Why a holder holds no longer, or null.
-create function lapse(p_worker_id text, p_now double precision) returns text
+create or replace function lapse(p_worker_id text, p_now double precision) returns text
 language plpgsql stable as $$
 declare
   w workers;
@@ -122,7 +133,7 @@ begin
 end $$;
 
 -- One look per worker that holds runs, however many runs and workers there ever were.
-create function lapsed_workers(p_now double precision) returns setof text
+create or replace function lapsed_workers(p_now double precision) returns setof text
 language plpgsql stable as $$
 declare
   v_worker text := '';
@@ -136,8 +147,11 @@ begin
 end $$;
 
 -- Namespaces with runs of a graph that wait, from one of them on, and around.
-create function namespaces_waiting(p_graph text, p_version text, p_from text, p_count bigint)
-returns setof text language plpgsql stable as $$
+-- To go around takes a step of its own: without it a claim of one run, after one of the last
+-- namespace, found nothing in the others, however often it was made.
+create or replace function namespaces_waiting(
+  p_graph text, p_version text, p_from text, p_count bigint
+) returns setof text language plpgsql stable as $$
 declare
   v_at text := p_from;
   v_around boolean := false;
@@ -148,7 +162,7 @@ begin
   then
     return next p_from;
   end if;
-  for i in 1 .. p_count loop
+  for i in 1 .. p_count + 1 loop
     select namespace into v_at from runs
     where state = 'pending' and graph = p_graph and version = p_version and namespace > v_at
     order by namespace limit 1;
@@ -163,7 +177,7 @@ begin
   end loop;
 end $$;
 
-create function take_run(
+create or replace function take_run(
   r runs, p_worker_id text, p_claim_id text, p_cause text, p_now double precision
 ) returns runs language plpgsql as $$
 declare
@@ -181,7 +195,8 @@ begin
 end $$;
 
 -- One run by its id.
-create function claim_one(
+-- A run that is running and has no holder was never claimed: nobody is gone from it.
+create or replace function claim_one(
   p_worker_id text, p_namespace text, p_run_id text, p_graphs text[], p_claim_id text
 ) returns setof runs language plpgsql as $$
 declare
@@ -192,7 +207,8 @@ begin
   for r in
     select * from runs k
     where k.run_id = p_run_id and k.namespace = p_namespace
-      and k.graph || '@' || k.version = any (p_graphs) and k.state in ('pending', 'running')
+      and k.graph || '@' || k.version = any (p_graphs)
+      and (k.state = 'pending' or (k.state = 'running' and k.worker_id is not null))
     for update skip locked
   loop
     v_cause := case r.state when 'pending' then 'pending' else lapse(r.worker_id, v_now) end;
@@ -204,7 +220,7 @@ end $$;
 
 -- Runs of one graph in one namespace are a group (fair.ts): those with something to claim, each as
 -- {namespace, graph}, beginning after the one that was served last.
-create function groups_waiting(
+create or replace function groups_waiting(
   p_namespace text, p_names text[], p_versions text[], p_lapsed text[], p_count bigint,
   p_after text[]
 ) returns text[][] language plpgsql stable as $$
@@ -234,7 +250,9 @@ end $$;
 
 -- The oldest of one group that wait or whose holder is gone. Rows of each version and of each such
 -- holder are locked up to the number asked for; what is not taken is free again in a moment.
-create function claim_group(
+-- A worker whose own lease has ended takes its runs once in a claim, and not again in its next
+-- round.
+create or replace function claim_group(
   p_worker_id text, p_claim_id text, p_namespace text, p_graph text, p_versions text[],
   p_lapsed text[], p_count bigint, p_now double precision
 ) returns setof runs language plpgsql as $$
@@ -257,6 +275,7 @@ begin
         select r as run, r.id from runs r
         where r.state = 'running' and r.worker_id = l.worker_id and r.namespace = p_namespace
           and r.graph = p_graph and r.version = any (p_versions)
+          and r.claim_id is distinct from p_claim_id
         order by r.id limit p_count for update skip locked) k
     ) c
     order by c.id limit p_count
@@ -267,7 +286,7 @@ begin
 end $$;
 
 -- A fair share of each group.
-create function claim_some(
+create or replace function claim_some(
   p_worker_id text, p_namespace text, p_names text[], p_versions text[], p_count bigint,
   p_claim_id text, p_after text[]
 ) returns setof runs language plpgsql as $$
@@ -307,7 +326,7 @@ end $$;
 
 -- `p_lost`: claims of this worker whose answer never came; what they took and nobody has written to
 -- since is its own already.
-create function claim_runs(
+create or replace function claim_runs(
   p_worker_id text, p_namespace text, p_names text[], p_versions text[], p_count bigint,
   p_run_id text, p_claim_id text, p_lost text[], p_after text[]
 ) returns setof runs

@@ -5,7 +5,8 @@
 -- whose parent's or child's) somebody else has is answered 'locked' and comes again.
 
 -- Commit ids of the engine are `fence.number`; of any other form it cannot tell.
-create function is_before(p_a text, p_b text) returns boolean language sql immutable as $$
+create or replace function is_before(p_a text, p_b text) returns boolean
+language sql immutable as $$
   select case
     when p_a ~ '^\d{1,18}\.\d{1,18}$' and p_b ~ '^\d{1,18}\.\d{1,18}$'
     then split_part(p_a, '.', 1) = split_part(p_b, '.', 1)
@@ -16,7 +17,7 @@ $$;
 
 -- The fence first: a commit that landed before a takeover permits nothing after it. A commit of a
 -- lower number than the last was applied before it, and comes late by a connection given up.
-create function judge(
+create or replace function judge(
   p_fence bigint, p_commit_id text, p_worker_id text, p_state text, p_arrivals bigint,
   p_said_fence bigint, p_said_commit_id text, p_said_worker_id text, p_arrivals_seen bigint
 ) returns text language sql immutable as $$
@@ -30,7 +31,7 @@ create function judge(
   end
 $$;
 
-create function add_event(
+create or replace function add_event(
   r runs, p_at double precision, p_kind text, p_data json
 ) returns void language plpgsql as $$
 begin
@@ -39,7 +40,7 @@ begin
 end $$;
 
 -- `woken` of family.ts: something has come for the run from outside its lease.
-create function arrive(r runs, p_now double precision, p_cause text) returns void
+create or replace function arrive(r runs, p_now double precision, p_cause text) returns void
 language plpgsql as $$
 declare
   c run_change;
@@ -55,7 +56,7 @@ begin
 end $$;
 
 -- `toldOfCancel` of family.ts, for every live child.
-create function cancel_children(p_namespace text, p_run_id text, p_now double precision)
+create or replace function cancel_children(p_namespace text, p_run_id text, p_now double precision)
 returns void language plpgsql as $$
 declare
   r runs;
@@ -86,7 +87,7 @@ begin
 end $$;
 
 -- `toldOfEnd` of family.ts. `p_news` is one row of evidence; the first end is the one that counts.
-create function tell_parent(
+create or replace function tell_parent(
   p_namespace text, p_parent text, p_child text, p_news json, p_now double precision
 ) returns void language plpgsql as $$
 declare
@@ -95,12 +96,7 @@ begin
   select * into r from runs k
   where k.namespace = p_namespace and k.run_id = p_parent for update;
   if not found or r.swept = 'all' then return; end if;
-  insert into call_evidence (
-    namespace, workflow_id, attempt_id, outcome, result_json, result_digest, external_id,
-    error_json, at, seq, mac)
-  select
-    namespace, workflow_id, attempt_id, outcome, result_json, result_digest, external_id,
-    error_json, at, seq, mac
+  {{insert call_evidence}}
   from json_populate_record(null::call_evidence, p_news)
   on conflict do nothing;
   perform arrive(r, p_now, 'its child ' || p_child || ' ended');
@@ -108,7 +104,7 @@ end $$;
 
 -- The run, its parent if that is told of its end, its live children if it is cancelled. False if
 -- one of them is somebody else's just now and is not to be waited for.
-create function lock_family(
+create or replace function lock_family(
   p_namespace text, p_run_id text, p_parent text, p_cancels boolean, p_wait boolean
 ) returns boolean language plpgsql as $$
 declare
@@ -132,19 +128,21 @@ begin
     select count(*) from runs r where r.namespace = p_namespace and r.run_id = any (v_ids));
 end $$;
 
-create function is_end(p_state text) returns boolean language sql immutable as $$
+create or replace function is_end(p_state text) returns boolean language sql immutable as $$
   select coalesce(p_state in ('completed', 'failed', 'cancelled'), false)
 $$;
 
 -- `p_family`: the change ends a run that has a parent, or cancels one that may have children.
 -- 'other_parent': the run ends and its parent is another one than was said, or was not said.
-create function commit_one(
+-- A commit that names a parent for a run that has none is refused, and tells nobody of the end.
+create or replace function commit_one(
   p_namespace text, p_run_id text, p_commit_id text, p_worker_id text, p_fence bigint,
   p_arrivals_seen bigint, p_change json, p_records record_row[], p_attempts attempt_row[],
   p_events event_row[], p_checkpoints checkpoint_row[], p_rest json, p_wait boolean,
   p_family boolean, p_parent text, p_news json
 ) returns text
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current
+set plan_cache_mode = force_generic_plan as $$
 declare
   c run_change;
   v_fence bigint;
@@ -194,7 +192,11 @@ begin
   v_answer := judge(v_fence, v_commit_id, v_worker_id, v_state, v_arrivals,
     p_fence, p_commit_id, p_worker_id, p_arrivals_seen);
   if v_answer <> 'write' then return v_answer; end if;
-  if is_end(c.state) and v_attempt is not null
+  if v_parent is null or v_attempt is null then
+    v_parent := null;
+    v_attempt := null;
+  end if;
+  if is_end(c.state)
     and (v_parent is distinct from p_parent or v_attempt is distinct from p_news ->> 'attempt_id')
   then
     return 'other_parent';
@@ -217,24 +219,14 @@ begin
   return 'done';
 end $$;
 
-create type commit_head as (
-  i bigint,
-  namespace text,
-  run_id text,
-  commit_id text,
-  worker_id text,
-  fence bigint,
-  arrivals_seen bigint,
-  change json
-);
-
 -- Commits of different runs, none of which concerns a parent or a child; `i` counts them from one.
 -- Answers in their order.
-create function commit_batch(
+create or replace function commit_batch(
   p_heads commit_head[], p_records record_row[], p_attempts attempt_row[], p_events event_row[],
   p_checkpoints checkpoint_row[], p_rest json
 ) returns text[]
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_answers text[] := array_fill(null::text, array[cardinality(p_heads)]);
   v_all boolean := true;
@@ -299,8 +291,8 @@ begin
   return v_answers;
 end $$;
 
--- The second half of an amendment; the first has locked the row (005_read.sql) and decided on it.
-create function amend_write(
+-- The second half of an amendment; the first has locked the row (03_read.sql) and decided on it.
+create or replace function amend_write(
   p_namespace text, p_run_id text, p_change json, p_records record_row[],
   p_attempts attempt_row[], p_events event_row[], p_checkpoints checkpoint_row[], p_rest json,
   p_parent text, p_news json

@@ -17,12 +17,20 @@
 --     signals           what was sent to the run by name, until something takes it
 --     events            the run's history, in the order of `id`
 --   shares              results of pure tools that runs share for a while (B10)
+--   documents           small rows of the server's own: tokens, sessions, answers that were given,
+--                       subscriptions, deliveries. Secrets only as hashes.
+--   notices             what people outside must be told, until it is on record that they are
+--   thread_steps        the steps of a foreign runtime's thread
+--   thread_writes       what the tasks of a step have written before it was over
 --   workers             who may hold runs, until when, and whether they are known to be dead
 --
 -- Times are milliseconds of `now_ms()`, the clock of this server. Ids compare by their bytes, so
 -- that one range holds what begins alike. `id` columns give the order of making. Texts that a MAC
--- or a digest covers stay text; 008_views.sql shows them as jsonb.
+-- or a digest covers stay text; functions/06_views.sql shows them as jsonb.
 -- A commit changes of a run's row only what no index holds, so that the change stays on its page.
+-- The columns of rows are described in store/schema, in the same order where it matters (the types
+-- below); a test compares the two. Functions and views (functions/) and triggers (sql/final.ts) are
+-- not part of this file: they are made anew when their text changes.
 
 create table meta (
   name text primary key,
@@ -75,6 +83,7 @@ create table runs (
   trace_id text not null,
   parent_run_id text collate "C",
   parent_attempt_id text collate "C",
+  started_by text,
   wake_at double precision,
   ended_at double precision,
   swept text,
@@ -114,6 +123,9 @@ create table checkpoints (
 
 create index checkpoints_blobs on checkpoints (body_digest) where body_digest is not null;
 
+-- A row above 2 KB used to keep its compressed result: four or five to a page, each with the dead
+-- intent that it replaced. With the result beside the table twenty fit, and a receipt finds room on
+-- its page again.
 create table tool_call_results (
   id bigint generated always as identity,
   namespace text collate "C" not null,
@@ -146,7 +158,7 @@ create table tool_call_results (
   settled_at double precision,
   mac text not null,
   primary key (namespace, workflow_id, node_id, checkpoint_id, tool_name, input_hash, occurrence)
-) with (fillfactor = 90);
+) with (fillfactor = 100, toast_tuple_target = 1024);
 
 create index tool_call_results_by_time on tool_call_results (workflow_id, created_at);
 create index tool_call_results_unresolved on tool_call_results (namespace, workflow_id)
@@ -327,3 +339,139 @@ create table workers (
 ) with (fillfactor = 50);
 
 create index workers_provable on workers (id) where died_at is null and socket_path is not null;
+
+create table documents (
+  id bigint generated always as identity,
+  kind text collate "C" not null,
+  namespace text collate "C" not null,
+  document_id text collate "C" not null,
+  version bigint not null,
+  body_json text not null,
+  due_at double precision,
+  expires_at double precision,
+  created_at double precision not null,
+  updated_at double precision not null,
+  primary key (kind, namespace, document_id)
+);
+
+create index documents_by_kind on documents (kind, id);
+create index documents_due on documents (kind, due_at) where due_at is not null;
+create index documents_over on documents (expires_at) where expires_at is not null;
+
+create table notices (
+  id bigint generated always as identity,
+  namespace text collate "C" not null,
+  notice_id text collate "C" not null,
+  kind text not null,
+  run_id text collate "C" not null,
+  item_id text collate "C",
+  at double precision not null,
+  data_json text not null,
+  -- Who is at it, and until when nobody else is.
+  taken_by text,
+  taken_until double precision not null default 0,
+  primary key (namespace, notice_id)
+);
+
+create index notices_free on notices (taken_until, id);
+
+-- Metrics look at the last hour. Blocks are enough to find it by, and cost next to nothing to keep.
+create index tool_call_results_lately on tool_call_results using brin (created_at);
+
+create table thread_steps (
+  namespace text collate "C" not null,
+  thread_id text collate "C" not null,
+  -- Empty for the thread itself; a part of it with steps of its own has another.
+  space text collate "C" not null,
+  step_id text collate "C" not null,
+  parent_id text collate "C",
+  whole boolean not null,
+  created_at double precision not null,
+  note_json text not null,
+  body_json text not null,
+  primary key (namespace, thread_id, space, step_id)
+);
+
+-- The last step of a thread is found by one seek.
+create index thread_steps_idle on thread_steps (namespace, thread_id, created_at);
+
+create table thread_writes (
+  namespace text collate "C" not null,
+  thread_id text collate "C" not null,
+  space text collate "C" not null,
+  step_id text collate "C" not null,
+  task_id text collate "C" not null,
+  -- Negative for the runtime's own marks.
+  place integer not null,
+  channel text not null,
+  body_json text not null,
+  primary key (namespace, thread_id, space, step_id, task_id, place)
+);
+
+-- Metrics find takeovers, and effects known to have happened twice, without reading the history of
+-- every run. Only the few events of these kinds are in the indexes.
+create index events_lately on events (namespace, at)
+  where kind in ('taken_over', 'lease_lost', 'evidence_conflict');
+create index events_resumes on events (namespace, run_id)
+  where kind in ('taken_over', 'lease_lost');
+
+create type run_change as (
+  state text,
+  node text,
+  visit bigint,
+  reached bigint,
+  sets_stop boolean,
+  stop text,
+  sets_waiting_for boolean,
+  waiting_for text,
+  sets_output_json boolean,
+  output_json text,
+  sets_output_digest boolean,
+  output_digest text,
+  sets_error_json boolean,
+  error_json text,
+  sets_wake_at boolean,
+  wake_at double precision,
+  arrive boolean,
+  release boolean,
+  progress boolean,
+  rewind boolean
+);
+
+-- Types of their own: a table may get another column while workers that do not know it go on.
+create type record_row as (
+  namespace text, workflow_id text, node_id text, checkpoint_id text, tool_name text,
+  input_hash text, occurrence bigint, nth bigint, replay_class text, idempotency_key text,
+  expires_at double precision, due_at double precision, status text, seq bigint, after_seq bigint,
+  input_json text, result_json text, result_digest text, external_id text, error_json text,
+  usage_json text, unresolved boolean, attempt bigint, fence bigint, worker_id text, span_id text,
+  created_at double precision, settled_at double precision, mac text
+);
+
+create type attempt_row as (
+  namespace text, workflow_id text, attempt_id text, attempt bigint, fence bigint, worker_id text,
+  outlives boolean, quiet_ms double precision, dispatched_at double precision, token_hash text,
+  beat_at double precision, beat_json text, ended_at double precision, outcome text, mac text
+);
+
+create type event_row as (
+  namespace text, run_id text, at double precision, kind text, generation bigint, visit bigint,
+  data_json text
+);
+
+create type checkpoint_row as (
+  namespace text, run_id text, generation bigint, visit bigint, node text, version text,
+  schema_version bigint, kind text, base_visit bigint, previous text, body_json text,
+  body_digest text, digest text, created_at double precision
+);
+
+create type commit_head as (
+  i bigint,
+  namespace text,
+  run_id text,
+  commit_id text,
+  worker_id text,
+  fence bigint,
+  arrivals_seen bigint,
+  change json
+);

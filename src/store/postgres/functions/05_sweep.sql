@@ -1,7 +1,7 @@
 -- What comes due: runs to wake, rows to take. Every function does a bounded amount of work and can
 -- be called by many at once.
 
-create function wake_due(
+create or replace function wake_due(
   p_count bigint, out woken bigint, out lag_ms double precision, out next_at double precision
 ) language plpgsql security definer set search_path from current as $$
 declare
@@ -24,7 +24,7 @@ end $$;
 
 -- Some rows of an ended run: those of the classes that are due and have an end, with what belongs
 -- to their attempts. A call of another visit may have the same key: what is left of it stays whole.
-create function take_calls(r runs, p_classes text[]) returns void language plpgsql as $$
+create or replace function take_calls(r runs, p_classes text[]) returns void language plpgsql as $$
 declare
   v_gone text[];
 begin
@@ -48,12 +48,12 @@ begin
 end $$;
 
 -- `generation#visit/key/attempt`; the key has slashes of its own.
-create function key_of_attempt(p_id text) returns text language sql immutable as $$
+create or replace function key_of_attempt(p_id text) returns text language sql immutable as $$
   select regexp_replace(substr(p_id, strpos(p_id, '/') + 1), '/[^/]*$', '')
 $$;
 
 -- Everything but the row, whose id stays taken (C8).
-create function take_all(r runs) returns void language plpgsql as $$
+create or replace function take_all(r runs) returns void language plpgsql as $$
 begin
   delete from tool_call_results t where t.namespace = r.namespace and t.workflow_id = r.run_id;
   delete from tool_call_attempts t where t.namespace = r.namespace and t.workflow_id = r.run_id;
@@ -71,7 +71,7 @@ end $$;
 
 -- The rule is retention.ts; this checks again what a caller cannot be trusted with: that a run has
 -- ended, for how long, and the floor of 14 days.
-create function retain(
+create or replace function retain(
   p_pure_ms double precision, p_keyed_ms double precision, p_unsafe_ms double precision,
   p_count bigint
 ) returns bigint
@@ -133,7 +133,9 @@ begin
 end $$;
 
 -- `p_forged`: the MAC of a result that is not to be used.
-create function take_share(
+-- The right to make a shared result ends with its maker: who is dead, has stopped or has lost its
+-- lease keeps nobody waiting for the rest of the tool's time.
+create or replace function take_share(
   p_namespace text, p_tool text, p_input_hash text, p_worker_id text, p_make_ms double precision,
   p_forged text
 ) returns json
@@ -147,7 +149,11 @@ begin
   on conflict (namespace, tool_name, input_hash) do update
   set maker = excluded.maker, until = excluded.until, result_json = null, external_id = null,
     mac = null
-  where shares.until <= v_now or shares.mac = p_forged;
+  where shares.until <= v_now or shares.mac = p_forged
+    or exists (
+      select 1 from workers w
+      where w.worker_id = shares.maker
+        and (w.died_at is not null or w.stopped_at is not null or w.lease_until <= v_now));
   if found then return json_build_object('do', 'make'); end if;
   select * into s from shares k
   where k.namespace = p_namespace and k.tool_name = p_tool and k.input_hash = p_input_hash;
@@ -157,7 +163,7 @@ begin
 end $$;
 
 -- `p_mac` null gives the right to make it back.
-create function put_share(
+create or replace function put_share(
   p_namespace text, p_tool text, p_input_hash text, p_worker_id text, p_result_json text,
   p_external_id text, p_until double precision, p_mac text
 ) returns void

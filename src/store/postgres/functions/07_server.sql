@@ -1,63 +1,21 @@
 -- What the server needs.
 --
---   runs.started_by   who asked for the run, if they said
 --   documents         small rows of the server's own: tokens, sessions, answers that were given,
 --                     subscriptions, deliveries. Secrets only as hashes.
 --   notices           what people outside must be told, written with what it is about, until it is
 --                     on record that they are
 
-alter table runs add column started_by text;
-
-create trigger runs_started_by before update of started_by on runs
-for each row when (new.started_by is distinct from old.started_by)
-execute function refuse('who started a run');
-
-create table documents (
-  id bigint generated always as identity,
-  kind text collate "C" not null,
-  namespace text collate "C" not null,
-  document_id text collate "C" not null,
-  version bigint not null,
-  body_json text not null,
-  due_at double precision,
-  expires_at double precision,
-  created_at double precision not null,
-  updated_at double precision not null,
-  primary key (kind, namespace, document_id)
-);
-
-create index documents_by_kind on documents (kind, id);
-create index documents_due on documents (kind, due_at) where due_at is not null;
-create index documents_over on documents (expires_at) where expires_at is not null;
-
-create table notices (
-  id bigint generated always as identity,
-  namespace text collate "C" not null,
-  notice_id text collate "C" not null,
-  kind text not null,
-  run_id text collate "C" not null,
-  item_id text collate "C",
-  at double precision not null,
-  data_json text not null,
-  -- Who is at it, and until when nobody else is.
-  taken_by text,
-  taken_until double precision not null default 0,
-  primary key (namespace, notice_id)
-);
-
-create index notices_free on notices (taken_until, id);
-
-create function put_notices(p_rows json, p_keys text[]) returns void language plpgsql as $$
+create or replace function put_notices(p_rows json, p_keys text[]) returns void
+language plpgsql as $$
 begin
-  insert into notices (namespace, notice_id, kind, run_id, item_id, at, data_json)
-  select namespace, notice_id, kind, run_id, item_id, at, data_json
+  {{insert notices}}
   from json_populate_recordset(null::notices, p_rows)
   where p_keys is null or namespace || '/' || run_id = any (p_keys)
   on conflict (namespace, notice_id) do nothing;
 end $$;
 
 -- `p_if_version` null: only if there is none; one that has expired counts as none.
-create function put_document(
+create or replace function put_document(
   p_kind text, p_namespace text, p_id text, p_body_json text, p_due_at double precision,
   p_expires_at double precision, p_if_version bigint
 ) returns boolean
@@ -85,7 +43,7 @@ begin
   return found;
 end $$;
 
-create function delete_document(
+create or replace function delete_document(
   p_kind text, p_namespace text, p_id text, p_if_version bigint
 ) returns boolean
 language plpgsql security definer set search_path from current as $$
@@ -98,7 +56,9 @@ begin
   return found;
 end $$;
 
-create function take_notices(p_worker_id text, p_count bigint, p_lease_ms double precision)
+create or replace function take_notices(
+  p_worker_id text, p_count bigint, p_lease_ms double precision
+)
 returns setof notices
 language plpgsql security definer set search_path from current as $$
 declare
@@ -114,14 +74,16 @@ begin
   select * from taken t order by t.id;
 end $$;
 
-create function end_notice(p_namespace text, p_notice_id text) returns void
+create or replace function end_notice(p_namespace text, p_notice_id text) returns void
 language plpgsql security definer set search_path from current as $$
 begin
   delete from notices n where n.namespace = p_namespace and n.notice_id = p_notice_id;
 end $$;
 
 -- What has expired, and what nobody was there to be told of.
-create function retain_documents(p_notice_ms double precision, p_count bigint) returns void
+create or replace function retain_documents(
+  p_notice_ms double precision, p_count bigint
+) returns void
 language plpgsql security definer set search_path from current as $$
 declare
   v_now double precision := now_ms();
@@ -133,6 +95,3 @@ begin
     select o.id from notices o where o.at <= v_now - p_notice_ms
     limit p_count for update skip locked);
 end $$;
-
--- Metrics look at the last hour. Blocks are enough to find it by, and cost next to nothing to keep.
-create index tool_call_results_lately on tool_call_results using brin (created_at);

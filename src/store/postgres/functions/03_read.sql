@@ -7,7 +7,7 @@
 -- this run has been through are found first, by jumping from one to the next: all ids of a version
 -- lie between `version#` and `version$`. Two seeks per node and version however many records
 -- earlier visits left, and no index of its own, which every commit of a call would pay for.
-create function records_of_visit(p_namespace text, p_run_id text, p_suffix text)
+create or replace function records_of_visit(p_namespace text, p_run_id text, p_suffix text)
 returns setof tool_call_results language plpgsql stable as $$
 begin
   return query
@@ -31,7 +31,7 @@ begin
 end $$;
 
 -- The rows that the state at this visit is made of; none if the visit has no checkpoint.
-create function chain_of_visit(
+create or replace function chain_of_visit(
   p_namespace text, p_run_id text, p_generation bigint, p_visit bigint
 ) returns setof checkpoints
 language plpgsql stable security definer set search_path from current as $$
@@ -47,7 +47,7 @@ begin
 end $$;
 
 -- `p_visit` null: the present one, with its checkpoints. `p_node`: a scope, by its host's ids.
-create function load_run(
+create or replace function load_run(
   p_namespace text, p_run_id text, p_visit bigint, p_node text, p_checkpoint text
 ) returns json
 language plpgsql stable security definer set search_path from current
@@ -105,7 +105,7 @@ end $$;
 
 -- The first half of an amendment, in a transaction that its caller has begun. A caller that is cut
 -- off gives the row back after the time it may be idle.
-create function amend_load(
+create or replace function amend_load(
   p_namespace text, p_run_id text, p_visit bigint, p_node text, p_checkpoint text, p_parent text
 ) returns json
 language plpgsql security definer set search_path from current

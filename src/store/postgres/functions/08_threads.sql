@@ -7,39 +7,9 @@
 -- Whoever appends a change to a step, and whoever takes steps away, locks the thread first. Rows of
 -- `thread_writes` are locked in the order of their keys.
 
-create table thread_steps (
-  namespace text collate "C" not null,
-  thread_id text collate "C" not null,
-  -- Empty for the thread itself; a part of it with steps of its own has another.
-  space text collate "C" not null,
-  step_id text collate "C" not null,
-  parent_id text collate "C",
-  whole boolean not null,
-  created_at double precision not null,
-  note_json text not null,
-  body_json text not null,
-  primary key (namespace, thread_id, space, step_id)
-);
-
--- The last step of a thread is found by one seek.
-create index thread_steps_idle on thread_steps (namespace, thread_id, created_at);
-
-create table thread_writes (
-  namespace text collate "C" not null,
-  thread_id text collate "C" not null,
-  space text collate "C" not null,
-  step_id text collate "C" not null,
-  task_id text collate "C" not null,
-  -- Negative for the runtime's own marks.
-  place integer not null,
-  channel text not null,
-  body_json text not null,
-  primary key (namespace, thread_id, space, step_id, task_id, place)
-);
-
 -- What is read after this must be what others had committed before they gave the lock back; a
 -- transaction that keeps to its first look would not see it.
-create function lock_thread(p_namespace text, p_thread_id text) returns void
+create or replace function lock_thread(p_namespace text, p_thread_id text) returns void
 language plpgsql as $$
 begin
   if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
@@ -51,7 +21,7 @@ begin
 end $$;
 
 -- Its parent is there, and does not stand on this step itself.
-create function may_stand_on(s thread_steps) returns boolean language plpgsql as $$
+create or replace function may_stand_on(s thread_steps) returns boolean language plpgsql as $$
 declare
   v_at thread_steps;
   v_id text := s.parent_id;
@@ -72,7 +42,7 @@ begin
   return true;
 end $$;
 
-create function write_step(s thread_steps) returns void language plpgsql as $$
+create or replace function write_step(s thread_steps) returns void language plpgsql as $$
 begin
   insert into thread_steps select s.*
   on conflict (namespace, thread_id, space, step_id) do update
@@ -80,7 +50,7 @@ begin
     note_json = excluded.note_json, body_json = excluded.body_json;
 end $$;
 
-create function put_step(
+create or replace function put_step(
   p_namespace text, p_thread_id text, p_space text, p_step_id text, p_parent_id text,
   p_whole boolean, p_created_at double precision, p_note_json text, p_body_json text
 ) returns boolean
@@ -98,7 +68,7 @@ begin
   return true;
 end $$;
 
-create function put_thread_writes(p_rows json, p_replace boolean) returns void
+create or replace function put_thread_writes(p_rows json, p_replace boolean) returns void
 language plpgsql security definer set search_path from current as $$
 begin
   perform keep_durable();
@@ -117,7 +87,9 @@ begin
 end $$;
 
 -- `p_drop` null: all of them. `p_space` null: of all spaces.
-create function drop_steps(p_namespace text, p_thread_id text, p_space text, p_drop text[])
+create or replace function drop_steps(
+  p_namespace text, p_thread_id text, p_space text, p_drop text[]
+)
 returns void language plpgsql as $$
 begin
   perform 1 from thread_writes w
@@ -132,7 +104,7 @@ begin
     and (p_space is null or s.space = p_space) and (p_drop is null or s.step_id = any (p_drop));
 end $$;
 
-create function prune_steps(
+create or replace function prune_steps(
   p_namespace text, p_thread_id text, p_space text, p_whole json, p_drop text[]
 ) returns boolean
 language plpgsql security definer set search_path from current as $$
@@ -166,7 +138,7 @@ begin
   return true;
 end $$;
 
-create function drop_thread(p_namespace text, p_thread_id text) returns void
+create or replace function drop_thread(p_namespace text, p_thread_id text) returns void
 language plpgsql security definer set search_path from current as $$
 begin
   perform keep_durable();
@@ -175,7 +147,7 @@ begin
 end $$;
 
 -- By jumping: a few seeks for a thread, however many steps it has. The longest idle first.
-create function idle_threads(p_namespace text, p_before double precision, p_count bigint)
+create or replace function idle_threads(p_namespace text, p_before double precision, p_count bigint)
 returns setof text
 language plpgsql stable security definer set search_path from current as $$
 begin
@@ -205,4 +177,70 @@ begin
       select 1 from tool_call_results c where c.workflow_id = i.id and c.namespace = p_namespace
         and c.status in ('pending', 'in_doubt') and c.replay_class <> 'pure')
   order by i.at, i.id limit p_count;
+end $$;
+
+-- `p_seen`: by the id of a step, the sum of its body; null for no row. Under the thread's lock.
+create or replace function is_as_seen(p_namespace text, p_thread_id text, p_space text, p_seen json)
+returns boolean language plpgsql as $$
+begin
+  return not exists (
+    select 1 from json_each_text(p_seen) e
+    left join thread_steps k
+      on k.namespace = p_namespace and k.thread_id = p_thread_id and k.space = p_space
+      and k.step_id = e.key collate "C"
+    where case when k.step_id is null then e.value is not null
+      else e.value is distinct from encode(sha256(convert_to(k.body_json, 'UTF8')), 'hex') end);
+end $$;
+
+create or replace function put_seen_step(
+  p_namespace text, p_thread_id text, p_space text, p_step_id text, p_parent_id text,
+  p_whole boolean, p_created_at double precision, p_note_json text, p_body_json text, p_seen json
+) returns boolean
+language plpgsql security definer set search_path from current as $$
+begin
+  perform lock_thread(p_namespace, p_thread_id);
+  return is_as_seen(p_namespace, p_thread_id, p_space, p_seen)
+    and put_step(p_namespace, p_thread_id, p_space, p_step_id, p_parent_id, p_whole,
+      p_created_at, p_note_json, p_body_json);
+end $$;
+
+create or replace function put_seen_writes(
+  p_namespace text, p_thread_id text, p_space text, p_rows json, p_replace boolean, p_seen json
+) returns boolean
+language plpgsql security definer set search_path from current as $$
+begin
+  perform lock_thread(p_namespace, p_thread_id);
+  if not is_as_seen(p_namespace, p_thread_id, p_space, p_seen) then return false; end if;
+  perform put_thread_writes(p_rows, p_replace);
+  return true;
+end $$;
+
+create or replace function prune_seen_steps(
+  p_namespace text, p_thread_id text, p_space text, p_whole json, p_drop text[], p_seen json
+) returns boolean
+language plpgsql security definer set search_path from current as $$
+begin
+  perform lock_thread(p_namespace, p_thread_id);
+  return is_as_seen(p_namespace, p_thread_id, p_space, p_seen)
+    and prune_steps(p_namespace, p_thread_id, p_space, p_whole, p_drop);
+end $$;
+
+-- `p_head`: the id of the last step; null for none. Under the thread's lock.
+create or replace function put_next_step(
+  p_namespace text, p_thread_id text, p_space text, p_step_id text, p_parent_id text,
+  p_whole boolean, p_created_at double precision, p_note_json text, p_body_json text, p_seen json,
+  p_head text
+) returns boolean
+language plpgsql security definer set search_path from current as $$
+declare
+  v_head text;
+begin
+  perform lock_thread(p_namespace, p_thread_id);
+  select max(s.step_id) into v_head from thread_steps s
+  where s.namespace = p_namespace and s.thread_id = p_thread_id and s.space = p_space
+    and substr(s.step_id, 1, 1) <> '!';
+  return v_head is not distinct from p_head
+    and is_as_seen(p_namespace, p_thread_id, p_space, p_seen)
+    and put_step(p_namespace, p_thread_id, p_space, p_step_id, p_parent_id, p_whole,
+      p_created_at, p_note_json, p_body_json);
 end $$;

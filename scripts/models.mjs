@@ -41,7 +41,20 @@ export const models = [
   { name: 'keyed', base: [], full: ['-DA=6'], mutants: [['-DLAST_ATTEMPT']] },
 ]
 
-/** Whether what is needed is installed. */
+/** Installs spin and gcc where that needs nobody's leave: on Debian, as root, as CI is. */
+export function obtain() {
+  const isRoot = process.getuid?.() === 0
+  if (missing() === null || !isRoot || spawnSync('apt-get', ['--version']).error) return
+  const options = /** @type {const} */ ({ stdio: 'ignore', timeout: 300_000 })
+  spawnSync('apt-get', ['update'], options)
+  const words = ['install', '-y', '--no-install-recommends', 'spin', 'gcc', 'libc6-dev']
+  spawnSync('apt-get', words, {
+    ...options,
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  })
+}
+
+/** What is needed and is not installed. */
 export function missing() {
   const lacks = ['spin', 'gcc'].filter(
     (command) => spawnSync(command, [command === 'gcc' ? '--version' : '-V']).error,

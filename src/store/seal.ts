@@ -75,8 +75,7 @@ export function createSealer(keys: readonly Key[], options: SealerOptions = {}):
     given,
     add,
     row: (table, row) => (isSigned(table, row) ? seal(rowText(table, row)) : null),
-    verifiesRow: (table, row, mac) =>
-      !isSigned(table, row) || verifies(mac, rowText(table, row)),
+    verifiesRow: (table, row, mac) => !isSigned(table, row) || verifies(mac, rowText(table, row)),
     shared: (key, shared, until) => seal(sharedText(key, shared, until)),
     witness: (text) => seal(text),
     conceal: (text) => `${current.id}:${encrypt(current, text)}`,

@@ -24,7 +24,7 @@ test('J2 an older report stayed when chaos could not run: the file says why', as
   const dir = folder()
   const junit = join(dir, 'chaos.xml')
   const cases: [code: string, exit: number, args: string[]][] = [
-    ['CHAOS_NO_REFERENCE', 1, [agent(dir, 'return input.user.id'), '--timeout', '3s']],
+    ['CHAOS_NO_REFERENCE', 1, [agent(dir, 'return input.user.id'), '--timeout', '60s']],
     ['MODULE_NOT_LOADED', 1, [join(dir, 'no & file.mjs')]],
     ['CLI_USAGE', 2, [join(dir, 'agent.mjs'), '--kills', '0']],
   ]

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Graph, open, workflow } from '../../src/index.ts'
-import { knownMigrations } from '../../src/store/postgres/migrate.ts'
+import { knownMigrations, rulesName } from '../../src/store/postgres/migrate.ts'
 import {
   describePostgres,
   dropSchema,
@@ -16,7 +16,7 @@ import { sendsOf, takeTrips, tripOf } from '../postgres/trip.ts'
 import { misfits, run, start } from './harness.ts'
 import { module } from './module.ts'
 
-const names = knownMigrations().map(({ name }) => name)
+const names = [...knownMigrations().map(({ name }) => name), rulesName]
 const password = () => decodeURIComponent(new URL(plainUrl()).password)
 
 const used: string[] = []
@@ -204,7 +204,7 @@ describePostgres('other commands on a server', () => {
     })
     expect(status.bytes).toBeGreaterThan(10_000)
     expect(status.key_ids).toHaveLength(1)
-    expect(status.migrations.map(({ name }: { name: string }) => name)).toEqual(names)
+    expect([...status.migrations.map(({ name }: { name: string }) => name), rulesName]).toEqual(names)
     expect(Date.parse(status.migrations[0].applied_at)).toBeGreaterThan(Date.now() - 600_000)
     const { stdout } = await run(['store', 'status', '--store', url], keyed)
     expect(stdout).toMatch(/^blobs +in the database$/m)

@@ -26,7 +26,7 @@ test('L1 store status says what the store is and what is in it', async () => {
   expect(status.bytes).toBeGreaterThan(10_000)
   expect(status.blobs.count).toBeGreaterThan(0)
   expect(status.blobs.bytes).toBeGreaterThan(100_000)
-  expect(status.migrations[0]).toMatchObject({ id: 1, name: '001_init.sql' })
+  expect(status.migrations[0]).toMatchObject({ id: 1, name: '001_start.sql' })
   const { stdout } = await run(['store', 'status', '--store', store])
   expect(stdout).toMatch(
     /runs +4 waiting_human\ninbox +(1 doubt, 3 approvals|3 .*, 1 doubt); 1 overdue/,

@@ -116,7 +116,7 @@ describePostgres('PgBouncer', () => {
   }, 300_000)
 
   test('L2 no function of the schema leaves anything in a session', () => {
-    const folder = new URL('../../src/store/postgres/migrations/', import.meta.url)
+    const folder = new URL('../../src/store/postgres/functions/', import.meta.url)
     const lines = readdirSync(folder).flatMap((name) =>
       readFileSync(new URL(name, folder), 'utf8')
         .replaceAll(/--.*$/gm, '')

@@ -1,30 +1,17 @@
-// What the fleet asks of the file: a database of the schema before it opens as it is, a lease is
-// renewed from beside, and what retention takes it takes with the guards in place.
+// What the fleet asks of the file: a lease is renewed from beside, and what retention takes it takes
+// with the guards in place.
 import { copyFileSync, existsSync, renameSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import * as limits from '../../src/model/limits.ts'
-import type { Attempt, Run } from '../../src/model/records.ts'
 import { bootId } from '../../src/store/boot.ts'
-import { createSealer, keyCheck } from '../../src/store/seal.ts'
-import { incarnationOf } from '../../src/store/sqlite/incarnation.ts'
 import { openSqlite } from '../../src/store/sqlite/index.ts'
-import { createKeyFile } from '../../src/store/sqlite/key.ts'
-import { setKeyCheck, setMeta } from '../../src/store/sqlite/meta.ts'
-import { knownMigrations, migrate } from '../../src/store/sqlite/migrate.ts'
 import { openRenewer } from '../../src/store/sqlite/renewer.ts'
-import * as tables from '../../src/store/sqlite/tables.ts'
 import type { Store } from '../../src/store/store.ts'
 import {
   attempt,
-  checkpoint,
   commitOf,
-  decision,
-  event,
-  evidence,
   graphs,
-  item,
   newRun,
   record,
   ref,
@@ -36,81 +23,6 @@ import { newPath, raw, using } from './bench.ts'
 const newWorker = (workerId: string) => ({
   ...{ workerId, pid: 1, host: 'here', bootId: bootId(), startedAt: 1 },
   ...{ socketPath: null, socketInode: null },
-})
-
-/** A database as it was before 003, with a run of every state and one row of everything. */
-function before003(): string {
-  const path = newPath()
-  const [key] = createKeyFile(path)
-  if (key === undefined) throw new Error('no key')
-  const sealer = createSealer([key])
-  const db = new Database(path)
-  migrate(db, path, knownMigrations().slice(0, 2), 1_000)
-  setKeyCheck(db, key.id, keyCheck(key))
-  setMeta(db, 'store_id', 's1')
-  setMeta(db, 'incarnation', incarnationOf(path))
-  const put = <T>(table: tables.Table<T>, row: T, mac?: string | null) => {
-    const known = db.prepare(`select name from pragma_table_info('${table.name}')`).pluck().all()
-    const values = table.encode(row)
-    const pairs = table.columnList.map((column, i) => [column, values[i]] as const)
-    const old = pairs.filter(([column]) => known.includes(column))
-    if (mac !== undefined) old.push(['mac', mac])
-    const columns = old.map(([column]) => column).join(', ')
-    const marks = old.map(() => '?').join(', ')
-    db.prepare(`insert into ${table.name} (${columns}) values (${marks})`).run(
-      ...old.map(([, value]) => value),
-    )
-  }
-  const runs: Partial<Run>[] = [
-    { runId: 'r1', state: 'waiting_human' },
-    { runId: 'done', state: 'completed', outputJson: '7', updatedAt: 5_000 },
-    { runId: 'broken', state: 'failed', errorJson: '{}', updatedAt: 6_000 },
-    { runId: 'fresh', state: 'pending' },
-    { runId: 'left', state: 'running', workerId: 'w_old', fence: 1 },
-  ]
-  for (const more of runs) put(tables.runs, newRun(more.runId, more).run)
-  put(tables.checkpoints, checkpoint())
-  for (const row of [settled(record(1)), record(2)]) put(tables.records, row, sealer.record(row))
-  const ended: Attempt = attempt(1, { endedAt: 3_000, outcome: 'landed' })
-  put(tables.attempts, ended, sealer.attempt(ended))
-  put(tables.attempts, attempt(2), null)
-  put(tables.evidence, evidence(2), sealer.evidence(evidence(2)))
-  put(tables.items, item('i1', { dueAt: 2_000 }))
-  put(tables.decisions, decision(), sealer.decision(decision()))
-  put(tables.events, event('started'))
-  db.close()
-  return path
-}
-
-describe('a database of the schema before', () => {
-  test('D8 opens, is migrated, and its rows are there and verify', async () => {
-    await using(before003(), async (store) => {
-      const loaded = await store.load(ref())
-      const { records = [], attempts = [], evidence: heard = [], decisions = [] } = loaded ?? {}
-      const rows = [...records, ...attempts, ...heard, ...decisions]
-      expect(rows.map((row) => row.verifies)).toEqual(rows.map(() => true))
-      expect(rows.length).toBe(6)
-      expect(loaded?.run).toEqual(newRun('r1', { state: 'waiting_human' }).run)
-      expect(loaded?.items).toEqual([item('i1', { dueAt: 2_000 })])
-      expect(loaded?.signals).toEqual([])
-      expect(await store.getRun(ref('done'))).toMatchObject({ endedAt: 5_000, swept: null })
-      expect(await store.getRun(ref('broken'))).toMatchObject({ endedAt: 6_000 })
-    })
-  })
-
-  test('D8 its runs go on: they are claimed, retried, woken, noticed and taken', async () => {
-    await using(before003(), async (store) => {
-      await store.register(newWorker(worker), 60_000)
-      const claimed = await store.claim({ workerId: worker, graphs, countMax: 10 })
-      expect(claimed.map((run) => run.runId)).toEqual(['fresh', 'left'])
-      expect((await store.listOverdue(10)).map((row) => row.itemId)).toEqual(['i1'])
-      const retry = { run: { state: 'pending', errorJson: null } } as const
-      await store.amend(ref('broken'), 'client', () => ({ changes: retry, value: null }))
-      expect(await store.getRun(ref('broken'))).toMatchObject({ state: 'pending', endedAt: null })
-      expect(await store.retain(limits.retention, 10)).toBe(1)
-      expect(await store.getRun(ref('done'))).toMatchObject({ swept: 'all', outputJson: null })
-    })
-  })
 })
 
 describe('renewing from beside', () => {

@@ -137,7 +137,7 @@ describe('the schema', () => {
   test('whose migration reads differently is refused', async () => {
     const path = await made()
     schema(path, "update schema_migrations set checksum = 'other' where id = 1")
-    await refuses(path, 'STORE_MIGRATION_CHANGED', { says: /001_init\.sql/ })
+    await refuses(path, 'STORE_MIGRATION_CHANGED', { says: /001_start\.sql/ })
   })
 
   test('migrations are numbered from 1 without a gap, and say what they are for', () => {

@@ -1,5 +1,5 @@
 // Functions, views and triggers of the schema: made anew, as a whole, when their text has changed.
-// `{{insert t}}` and `{{replace t}}` in the .sql files stand for what store/schema knows of a table.
+// `{{insert t}}` and `{{replace t}}` in the .sql files stand for what store/schema says of a table.
 // Nothing is dropped but triggers: workers of the version before may still call what they know, so
 // a function that takes something else gets another name.
 import { createHash } from 'node:crypto'

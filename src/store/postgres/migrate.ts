@@ -65,16 +65,17 @@ export async function schemaStatus(c: Connection, query: Query): Promise<SchemaS
     throw storeError('STORE_MIGRATION_CHANGED', c.url, { says })
   }
   const done = new Set(rows.map((row) => row['id']))
-  const rules = (await areRulesDue(c, query, rows.length > 0)) ? [rulesName] : []
+  const due = await areRulesDue(c, query, rows.length > 0)
+  const missing = known.filter(({ id }) => !done.has(id)).map(({ name }) => name)
   return {
     schema: c.location.schema,
-    applied: rows.map((row) => row['name'] as string),
-    pending: [...known.filter(({ id }) => !done.has(id)).map(({ name }) => name), ...rules],
+    applied: [...rows.map((row) => row['name'] as string), ...(due ? [] : [rulesName])],
+    pending: [...missing, ...(due ? [rulesName] : [])],
   }
 }
 
-/** How functions, views and triggers are called among what is pending. */
-const rulesName = 'functions'
+/** How functions, views and triggers are called among what is applied and pending. */
+export const rulesName = 'functions'
 
 async function areRulesDue(c: Connection, query: Query, made: boolean): Promise<boolean> {
   const read = `select value from ${c.schema}.meta where name = 'rules'`

@@ -52,10 +52,7 @@ const columns: Carrier<Columns, Columns> = {
 
 export type ListCodec<T> = Codec<T, SqlValue[], readonly unknown[]>
 
-export function listCodec<T extends object>(
-  table: Described<T>,
-  values: Values,
-): ListCodec<T> {
+export function listCodec<T extends object>(table: Described<T>, values: Values): ListCodec<T> {
   return codec(table, values, list)
 }
 

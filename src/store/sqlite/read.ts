@@ -133,19 +133,21 @@ export function loadRows(c: Connection, ref: RunRef, at?: LoadAt): LoadedRows | 
     run,
     checkpoints: at === undefined ? selectChain(c, run, generation, visit) : [],
     records: decodeSealed(c, tables.records, records),
-    attempts: decodeSealed(c, tables.attempts, c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix)),
+    attempts: decodeSealed(
+      c,
+      tables.attempts,
+      c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix),
+    ),
     evidence: decodeSealed(
       c,
-      tables.evidence, c.sql(evidenceOfVisit).all(namespace, runId, prefix, prefix),
+      tables.evidence,
+      c.sql(evidenceOfVisit).all(namespace, runId, prefix, prefix),
     ),
     items: c
       .sql(itemsOfVisit)
       .all(...here)
       .map(tables.items.decode),
-    decisions: decodeSealed(
-      c,
-      tables.decisions, c.sql(decisionsOfVisit).all(...here),
-    ),
+    decisions: decodeSealed(c, tables.decisions, c.sql(decisionsOfVisit).all(...here)),
     signals: decodeSealed(c, tables.signals, c.sql(signalsOfRun).all(namespace, runId)),
     unresolved: c
       .sql(unresolvedOfRun)

@@ -402,7 +402,7 @@ create table thread_writes (
   step_id text collate "C" not null,
   task_id text collate "C" not null,
   -- Negative for the runtime's own marks.
-  place integer not null,
+  place bigint not null,
   channel text not null,
   body_json text not null,
   primary key (namespace, thread_id, space, step_id, task_id, place)

@@ -163,7 +163,7 @@ function wordsFor(cli: Cli, what: Stopping, course: Course): string[] {
     return lines(`Run ${runId} ${held}. It is ${state}.`)
   }
   if (!kinds[what].done(after)) {
-    const why = isEnded(state) ? `it ended before it could be ${to}` : 'somebody took the wish back'
+    const why = isEnded(state) ? `it ended before it could be ${to}` : 'somebody withdrew it'
     return lines(`Run ${runId} is ${state}: ${why}.`)
   }
   if (what === 'cancel') return lines(`Run ${runId} is cancelled. What it committed stays.`)

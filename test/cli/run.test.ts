@@ -65,7 +65,7 @@ test('D4 Ctrl-C ends the waiting and nothing else: the wish stands', async () =>
   waiting.child.kill('SIGINT')
   const { code, stdout } = await waiting.ended
   expect(code).toBe(130)
-  expect(stdout).toContain('The wish stands')
+  expect(stdout).toContain('The request stays')
   const { stop } = await stateOf(desk.store, 'slow')
   expect(stop).toMatchObject({ to: 'cancelled', by: 'ana', reason: 'twice' })
   desk.world.release()

@@ -152,9 +152,9 @@ function wordsFor(cli: Cli, what: Stopping, course: Course): string[] {
   }
   if (stop !== null) {
     const rather = stop.to === wanted ? '' : ` It was asked by ${stop.by} to be ${stop.to}.`
-    const who = after.workerId === null ? 'whoever takes it next' : `worker ${after.workerId}`
+    const who = after.workerId === null ? 'the next worker' : `worker ${after.workerId}`
     const asked = changed ? 'Asked' : `Asked already, by ${stop.by}`
-    const wait = waited ? 'The request stays, but this command stops waiting.' : '--wait waits for it.'
+    const wait = waited ? 'The request stays; the waiting has ended.' : '--wait waits for it.'
     const text = `${asked}: ${who} finishes what is under way, and then run ${runId} is ${stop.to}.`
     return lines(`${text}${rather} ${wait}`)
   }

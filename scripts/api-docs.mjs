@@ -8,10 +8,10 @@ const intro = `# HTTP API
 
 Made from \`/v1/openapi.json\` by \`node scripts/api-docs.mjs\`; do not edit it by hand.
 
-Say \`Authorization: Bearer cf_…\` (\`counterfoil token create\`), or sign in with a browser. Bodies
-are JSON. Lists answer \`{ items, next }\`: give \`next\` back as \`cursor\`. What goes wrong is a
-problem (RFC 9457) whose \`type\` is the page about it. Every POST honours \`Idempotency-Key\`, but
-for those that answer with a secret. Tokens of every namespace choose one with \`?namespace=\`.
+Send \`Authorization: Bearer cf_…\` (\`counterfoil token create\`), or sign in with a browser.
+Bodies are JSON. Lists answer \`{ items, next }\`: give \`next\` back as \`cursor\`. An error is a
+problem (RFC 9457) whose \`type\` is the page about it. Every POST honours \`Idempotency-Key\`,
+except those that answer with a secret. Tokens of all namespaces choose one with \`?namespace=\`.
 docs/guides/server.md has the rest.
 `
 

@@ -127,7 +127,7 @@ export async function openStore(options: OpenOptions, clock: Clock): Promise<Sto
   }
   throw new CounterfoilError(
     'STORE_URL_INVALID',
-    `store ${shown(url)} is not one that can be opened: say sqlite:runs.db, ` +
+    `store ${shown(url)} cannot be opened: use sqlite:runs.db, ` +
       'postgres://user@host/database or memory:',
   )
 }
@@ -333,7 +333,7 @@ function graphMap(graphs: readonly Graph[]): Map<string, Graph> {
     if (map.has(graph.id) && map.get(graph.id) !== graph) {
       throw new CounterfoilError(
         'GRAPH_INVALID',
-        `two graphs have the id ${graph.id}: a change of content is a new version`,
+        `two graphs have the id ${graph.id}: give the changed one a new version`,
       )
     }
     map.set(graph.id, graph)

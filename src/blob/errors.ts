@@ -35,11 +35,11 @@ export function diskError(error: unknown, dir: string): unknown {
   if (code === null) return error
   const path = (error as NodeJS.ErrnoException).path ?? dir
   if (full.includes(code)) {
-    const message = `blobs ${path}: the disk is full; free some space, this is tried again`
+    const message = `blobs ${path}: the disk is full; free some space, it is retried`
     return new CounterfoilError('STORE_FULL', message, of(path, error))
   }
-  const message = `blobs ${path}: ${code}: the disk refused; look at the permissions and the log`
-  return new CounterfoilError('STORE_IO', `${message}, this is tried again`, of(path, error))
+  const message = `blobs ${path}: ${code}: the disk refused; check the permissions and the log`
+  return new CounterfoilError('STORE_IO', `${message}, it is retried`, of(path, error))
 }
 
 /** A link in the tree would lead what is written to somewhere else. */

@@ -116,7 +116,7 @@ class Outward {
     throw new CounterfoilError(
       'STORE_BUSY',
       `run ${ref.runId} has changed ${roundsMax} times while its large values were written; ` +
-        'try again',
+        'retry',
       { retryable: true, details: { runId: ref.runId, namespace: ref.namespace } },
     )
   }

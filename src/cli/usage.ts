@@ -122,6 +122,6 @@ function quotingHint(text: string, words: (json: string) => string): string {
   const windows = words('"{\\"id\\": \\"m1\\"}"')
   const eaten = /^\s*[{[]/.test(text) && !text.includes('"') && /[a-z]/i.test(text)
   const bare = /^[\w .-]+$/.test(text) ? `A plain text needs quotes of its own: '"${text}"'. ` : ''
-  const why = eaten ? 'The shell has eaten the double quotes. ' : bare
+  const why = eaten ? 'The shell has removed the double quotes. ' : bare
   return `${why}Put it in single quotes: ${example} (in cmd.exe: ${windows})`
 }

@@ -12,7 +12,7 @@ export async function readState(store: Store, run: Run, visit = run.visit): Prom
   if (chain.length === 0) {
     throw new CounterfoilError(
       'CHECKPOINT_NOT_FOUND',
-      `run ${run.runId} has no checkpoint of visit ${visit}; it stands at visit ${run.visit}`,
+      `run ${run.runId} has no checkpoint of visit ${visit}; it is at visit ${run.visit}`,
     )
   }
   const read = readChain(chain, expectedAt(run, visit))

@@ -28,8 +28,8 @@ export async function registerGraphs(
 function changed(graph: Graph, what: readonly string[]): CounterfoilError {
   return new CounterfoilError(
     'GRAPH_CHANGED',
-    `graph ${graph.id} is known to this store with other content: ${what.join('; ')}. Runs stay ` +
-      'on what they began with, so a change is a new version: give it another id',
+    `this store knows graph ${graph.id} with other content: ${what.join('; ')}. Runs stay ` +
+      'on the version they began with: give the changed graph a new version',
     { details: { graph: graph.id, differences: what } },
   )
 }

@@ -67,7 +67,7 @@ export async function pinCheckpoint(
 }
 
 function checkState(run: Run, visit: number): void {
-  if (visit > run.visit) throw refused(run, `it stands at visit ${run.visit}, before ${visit}`)
+  if (visit > run.visit) throw refused(run, `it is at visit ${run.visit}, before ${visit}`)
   if (pinnable.includes(run.state)) return
   throw refused(run, `it is ${run.state}; pause it first`)
 }

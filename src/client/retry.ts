@@ -66,12 +66,12 @@ export async function retryRun(
 function changesFor(now: Loaded, request: RetryRequest, clock: Clock): Changes {
   const { run } = now
   if (run.graph === scopeGraph.name) {
-    throw invalid(`${run.runId} is of a foreign runtime: its host tries again, by opening a scope`)
+    throw invalid(`${run.runId} is of a foreign runtime: its host retries by opening a scope`)
   }
   if (run.state !== 'failed') {
     throw new CounterfoilError(
       'RUN_NOT_FAILED',
-      `run ${run.runId} is ${run.state}: only a failed run can be tried again`,
+      `run ${run.runId} is ${run.state}: only a failed run can be retried`,
     )
   }
   const at = clock.now()
@@ -137,8 +137,8 @@ function checkQuiet(now: DecideView, record: CallRecord, request: RetryRequest, 
   if (until !== null && at >= until.at) return
   throw new CounterfoilError(
     'DECISION_TOO_EARLY',
-    `${nameOf(record)} was failed without knowing its outcome, and may still land: look again ` +
-      'later, or state madeSure: true, which is kept on record under your name',
+    `sending ${nameOf(record)} is not allowed yet: its outcome is unknown, and it may still ` +
+      'land. Look again later, or state madeSure: true, which is kept on record under your name',
   )
 }
 

@@ -63,11 +63,11 @@ function signalOf(ref: RunRef, name: string, data: unknown, id: unknown, at: num
 
 function sent({ run, signals }: Loaded, signal: Signal): Changes {
   if (isEnded(run.state)) {
-    const message = `run ${run.runId} is ${run.state}: no signal reaches it`
+    const message = `run ${run.runId} is ${run.state}: it takes no more signals`
     throw new CounterfoilError('RUN_ENDED', message, { details: { runId: run.runId } })
   }
   if (signals.length >= limits.signalsMax) {
-    throw invalid(`run ${run.runId} has ${signals.length} signals that it never took; no more`)
+    throw invalid(`run ${run.runId} has ${signals.length} signals that it did not take; no more`)
   }
   const change = arrival(run)
   const { name, signalId, at } = signal

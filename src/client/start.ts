@@ -60,7 +60,7 @@ async function insist(store: Store, clock: Clock, made: NewRun) {
 
 function notKnown(runId: string, cause: CounterfoilError): CounterfoilError {
   const message =
-    `${cause.message}; whether run ${runId} was started is not known: ` +
+    `${cause.message}; it is unknown whether run ${runId} was started: ` +
     'start it again with this run id, and it is started once'
   const details = { ...cause.details, runId }
   return new CounterfoilError(cause.code, message, { retryable: true, details, cause })

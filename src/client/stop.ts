@@ -79,7 +79,7 @@ function resumed(run: Run, { by, why, at }: Request): Changes | null {
     return { run: { stop: null, arrive: true }, events: [event] }
   }
   if (run.stop?.to === 'cancelled') {
-    const message = `run ${run.runId} is being cancelled: it will not go on`
+    const message = `run ${run.runId} is being cancelled: it cannot be resumed`
     throw new CounterfoilError('RUN_ENDED', message, { details: { runId: run.runId } })
   }
   if (run.state !== 'waiting_human') return null

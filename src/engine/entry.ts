@@ -263,7 +263,7 @@ class Opener implements Opening {
     const bound = isBound(decision, record, items)
     if (bound && hasQuorum(decision, record, this.loaded)) return true
     const message = bound
-      ? `${decision.by} has approved it, and not as many others as it needs`
+      ? `${decision.by} has approved it, but too few others have`
       : `what ${decision.by} was shown is not what the record says`
     const data = { tool: record.tool, message }
     this.changes.events.push(eventOf(run, this.clock.now(), 'decision_unusable', data))

@@ -46,7 +46,7 @@ export async function checkEdit(call: IssuedCall, schema: Schema, edited: unknow
   throw new CounterfoilError(
     'INPUT_INVALID',
     `the schema of ${call.tool.name} changes what it is given, so that an edit of its input ` +
-      'cannot be checked: reject the call, and let it be made anew',
+      'cannot be checked: reject the call, and let it be made again',
   )
 }
 

@@ -155,7 +155,7 @@ export function scopeLost(workflowId: string): CounterfoilError {
 
 /** What stands for a tool that this process was not given: it says of its class what is known. */
 function unknownTool({ tool, replayClass, idempotencyKey }: CallRecord): Tool {
-  const run = () => Promise.reject(new Error(`${tool} is not at hand`))
+  const run = () => Promise.reject(new Error(`${tool} is not available in this process`))
   const key = { idempotencyKey: () => idempotencyKey ?? '', keyTtlMs: Number.POSITIVE_INFINITY }
   const keyed = replayClass === 'idempotent_with_key' ? key : {}
   return makeTool(tool, { replayClass, ...keyed, run })

@@ -16,7 +16,7 @@ export function comment(
   if (item === undefined) throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
   const { by, text: reason } = said
   if (typeof reason !== 'string' || reason.trim() === '') {
-    throw new CounterfoilError('DECISION_INVALID', 'a comment needs `text`: what is to be said')
+    throw new CounterfoilError('DECISION_INVALID', 'a comment needs `text`')
   }
   const request = { outcome: 'comment' as const, by, reason, version: item.version }
   const row = { ...decisionOf(item, request, made), subject: null }

@@ -165,7 +165,7 @@ function checkOutcome(item: Item, request: DecideRequest): void {
   if (!allowed.includes(request.outcome)) {
     throw error(
       'DECISION_INVALID',
-      `"${request.outcome}" cannot be said of item ${item.itemId}, which is ${whatOf(item)}; ` +
+      `"${request.outcome}" is not an outcome of item ${item.itemId}, which is ${whatOf(item)}; ` +
         `choose ${allowed.join(', ')}`,
     )
   }

@@ -211,7 +211,7 @@ export function parseGraphId(id: unknown): { name: string; version: string } {
   const at = text.lastIndexOf('@')
   const version = text.slice(at + 1)
   if (at < 1 || !semver.test(version)) {
-    throw invalid(String(id), 'has no usable id: it must read name@1.2.3')
+    throw invalid(String(id), 'has no usable id: it must be name@1.2.3')
   }
   return { name: checkName('graph', text.slice(0, at)), version }
 }

@@ -65,7 +65,7 @@ function checkAsk(tool: string, ask: RiskAsk): RiskAsk {
 }
 
 function invalid(tool: string, what: string): CounterfoilError {
-  const says = `the gate's answer about ${tool} cannot be understood`
+  const says = `the gate's answer about ${tool} is invalid`
   const message = `${says}, so nothing was sent: ${what}`
   return new CounterfoilError('GATE_INVALID', message, { details: { tool } })
 }

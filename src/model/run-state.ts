@@ -46,7 +46,7 @@ export function checkTransition(runId: string, from: RunState, to: RunState): vo
   const legal = transitions[from].join(', ') || 'none: it has ended'
   throw new CounterfoilError(
     'TRANSITION_ILLEGAL',
-    `run ${runId} cannot go from ${from} to ${to}; legal from here: ${legal}`,
+    `run ${runId} cannot go from ${from} to ${to}; allowed from here: ${legal}`,
     { details: { runId, from, to } },
   )
 }

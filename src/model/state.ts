@@ -182,6 +182,6 @@ function seal(copy: Copy): unknown {
 function notAnObject(what: string, remedy: string): CounterfoilError {
   return new CounterfoilError(
     'STATE_INVALID',
-    `${what} is not an object, so that keys of it cannot be changed: ${remedy}`,
+    `${what} is not an object, so its keys cannot be changed: ${remedy}`,
   )
 }

@@ -81,7 +81,7 @@ export function earlierVote(
   if (item.state !== 'open') return null
   throw new CounterfoilError(
     'VOTE_CAST',
-    `${said.by} has voted about item ${item.itemId} (${saysOf(own.resultJson)}): a vote stands`,
+    `${said.by} has voted about item ${item.itemId} (${saysOf(own.resultJson)}): a vote is final`,
     { details: { itemId: item.itemId } },
   )
 }

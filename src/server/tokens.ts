@@ -56,12 +56,12 @@ function checkToken({ name, role, namespace, groups = [] }: NewToken): void {
   const usable = typeof name === 'string' && name.trim() !== '' && name.length <= nameLengthMax
   // What cannot be seen could make one name look like another's.
   if (!usable || /\p{Cc}|\p{Cf}|\p{Cs}/u.test(name))
-    throw bad('a name of 1 to 100 plain characters')
+    throw bad('it needs a name of 1 to 100 plain characters')
   if (name === 'counterfoil' || name.startsWith('hook:')) {
-    throw bad('another name: decisions under this one are those of the machine, or of a webhook')
+    throw bad('choose another name: this one is reserved for the machine, or for a webhook')
   }
-  if (!roles.includes(role)) throw bad(`a role: ${roles.join(', ')}`)
-  if (namespace !== '*' && !isName(namespace)) throw bad('a namespace, or *')
+  if (!roles.includes(role)) throw bad(`it needs a role: ${roles.join(', ')}`)
+  if (namespace !== '*' && !isName(namespace)) throw bad('it needs a namespace, or *')
   if (groups.length > groupsMax || !groups.every(isName)) {
     throw bad('groups: letters, digits, _ . : - and at most 50 of them')
   }

@@ -57,7 +57,7 @@ export function checkChanges(run: Target, by: Authority | 'holder', changes: Cha
   if (next !== run.state) checkTransition(run.runId, run.state, next)
   // It would be nobody's, and nobody would take it over.
   if (next === 'running' && (release || run.state !== 'running')) {
-    throw refused(run, 'only a claim makes a run run, and its holder gives it back with its state')
+    throw refused(run, 'only a claim starts a run, and its holder gives it back with its state')
   }
 }
 

@@ -75,7 +75,7 @@ export function checkNotSwept(run: Run): void {
   if (run.swept !== 'all') return
   throw new CounterfoilError(
     'WRITE_REFUSED',
-    `run ${run.runId}: write refused: it has ended and its rows were taken by retention; ` +
+    `run ${run.runId}: write refused: it has ended and its rows were removed by retention; ` +
       'start a new run under another id',
   )
 }

@@ -22,7 +22,7 @@ export async function assertedDeath(
   throw new CounterfoilError(
     'WORKER_ALIVE',
     `worker ${row.workerId} is alive: pid ${row.pid} on this machine answers on its socket. Stop ` +
-      `it (kill ${row.pid}), and it is found dead by itself; or state it with --force, which is ` +
+      `it (kill ${row.pid}), and its death is noticed; or state it with --force, which is ` +
       'kept on record',
     { details: { workerId: row.workerId, pid: row.pid } },
   )

@@ -86,7 +86,7 @@ export async function proofOfDeath(
   if (worker.host !== host) return null
   const certain = isCertain(store, host)
   if (isOtherBoot(worker.bootId, bootId)) {
-    return certain ? 'the machine was started anew since' : null
+    return certain ? 'the machine was restarted since' : null
   }
   // A boot that is not known may be another machine's of the same name.
   if (!certain && (bootId === 'unknown' || worker.bootId !== bootId)) return null

@@ -79,7 +79,7 @@ export function isAbandoned({ state, errorJson }: Pick<Run, 'state' | 'errorJson
 export function placeAbandoned(workflowId: string, { by, why }: Decision): CounterfoilError {
   return new CounterfoilError(
     'RUN_ABANDONED',
-    `what ${workflowId} was at is abandoned by ${by}: ${why}; what comes next can go on`,
+    `this step of ${workflowId} was abandoned by ${by}: ${why}; later steps can go on`,
     { details: { workflowId } },
   )
 }

@@ -147,7 +147,7 @@ test('respond answers a question in one word', async () => {
   const wrong = await run(['approve', doubt, '--yes', '--store', store])
   expect(wrong.code).toBe(1)
   expect(wrong.stderr).toMatch(
-    /"approve" cannot be said of item .*a doubt \(unknown\); choose happened.*DECISION_INVALID/,
+    /"approve" is not an outcome of item .*a doubt \(unknown\); choose happened.*DECISION_INVALID/,
   )
 })
 

@@ -269,7 +269,7 @@ test(
     expect(report?.tools).toMatchObject([
       { tool: 'mail', replay_class: null, effects_max: 2, duplicates: 2, class_holds: 'no' },
     ])
-    expect(readFileSync(junit, 'utf8')).toContain('had 2 effects: nobody guards it')
+    expect(readFileSync(junit, 'utf8')).toContain('had 2 effects: it is not guarded')
   },
   longMs,
 )

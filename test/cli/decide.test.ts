@@ -99,7 +99,7 @@ test('without a terminal and a version the item is shown, with the exact command
 })
 
 test.each([
-  ['{messageId: m1}', /eaten the double quotes.*--result '\{"id": "m1"\}'/],
+  ['{messageId: m1}', /removed the double quotes.*--result '\{"id": "m1"\}'/],
   ['yes', /A plain text needs quotes of its own: '"yes"'/],
   ['{"a": 1', /not valid JSON/],
 ])('JSON that is none (%s) is answered with how to quote it', async (text, says) => {

@@ -65,7 +65,7 @@ test('D4 Ctrl-C ends the waiting and nothing else: the wish stands', async () =>
   waiting.child.kill('SIGINT')
   const { code, stdout } = await waiting.ended
   expect(code).toBe(130)
-  expect(stdout).toContain('The wish stands')
+  expect(stdout).toContain('The request stays')
   const { stop } = await stateOf(desk.store, 'slow')
   expect(stop).toMatchObject({ to: 'cancelled', by: 'ana', reason: 'twice' })
   desk.world.release()
@@ -82,7 +82,7 @@ test('D4 a pause that somebody takes back ends the waiting, with exit code 1', a
   const { code, stdout } = await waiting.ended
   expect({ code, stdout }).toEqual({
     code: 1,
-    stdout: 'Run slow is running: somebody took the wish back.\n',
+    stdout: 'Run slow is running: somebody withdrew it.\n',
   })
 })
 
@@ -94,7 +94,7 @@ test('C10 retry lists the failed calls with what to say; silence changes nothing
   expect(silent.stdout).toMatch(/^1 call of run refused failed, at node send \(visit 2\):/)
   expect(silent.stdout).toContain('mailbox full')
   expect(silent.stdout).toMatch(/run retry refused --call 'send_email#0=send'/)
-  expect(silent.stderr).toMatch(/say what becomes of send_email#0.*RETRY_INVALID/)
+  expect(silent.stderr).toMatch(/say what to do with send_email#0.*RETRY_INVALID/)
   expect(misfits(silent.stdout).filter((line) => !line.includes('main.js'))).toEqual([])
   const asJson = await run([...words, '--json'])
   expect({ code: asJson.code, stdout: asJson.stdout }).toEqual({ code: 2, stdout: '' })
@@ -106,7 +106,7 @@ test('C10 retry lists the failed calls with what to say; silence changes nothing
 })
 
 test.each([
-  ['send_email=sned', /"sned" is not a fate of a call; did you mean send\?/],
+  ['send_email=sned', /"sned" cannot be done with a call; did you mean send\?/],
   ['send_mail=send', /names no failed call of this run; those that failed: send_email#0/],
   ['send_email', /write --call 'send_email=send'/],
   ['send_email=happened', /needs its result: 'send_email=happened:/],
@@ -142,7 +142,7 @@ test('C10 a failed call is sent once more, kept or taken as done, as its person 
 test('C10 a pure call that failed is made again without a word', async () => {
   const { store, path } = await servedDesk(['mute'], { refusing: true })
   const { stdout } = await run(['run', 'retry', 'mute', '--reason', 'up again', '--store', store])
-  expect(stdout).toMatch(/^Run mute is tried again from visit 1, .*draft#0: sent once more/)
+  expect(stdout).toMatch(/^Run mute is retried from visit 1, .*draft#0: sent once more/)
   const desk = await openDesk(path)
   expect(await desk.until('mute', 'waiting_human', 'failed')).toBe('waiting_human')
   expect(await json(['ledger', 'verify', 'mute', '--store', store])).toMatchObject({ found: 0 })

@@ -27,8 +27,8 @@ describe('the URL of a store', () => {
       code: 'STORE_URL_INVALID',
       retryable: false,
       message:
-        `store ${JSON.stringify(store)} is not one that can be opened: ` +
-        'say sqlite:runs.db, postgres://user@host/database or memory:',
+        `store ${JSON.stringify(store)} cannot be opened: ` +
+        'use sqlite:runs.db, postgres://user@host/database or memory:',
     })
   })
 

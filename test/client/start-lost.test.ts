@@ -78,7 +78,7 @@ describePostgres('a start whose answer is lost', () => {
     proxy.plan(null)
     const { runId } = error.details
     expect(error).toMatchObject({ code: 'STORE_UNREACHABLE', retryable: true })
-    expect(error.message).toContain(`whether run ${runId} was started is not known`)
+    expect(error.message).toContain(`it is unknown whether run ${runId} was started`)
     expect(proxy.done.length).toBeGreaterThan(1)
     const again = await cf.start(note, { i: 1 }, { runId })
     expect(again.runId).toBe(runId)

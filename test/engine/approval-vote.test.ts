@@ -205,7 +205,7 @@ describe('E1 votes survive', () => {
     })
     expect(decision.outcome).toBe('approve')
     expect(await lab.process(graph, null)).toBe('parked')
-    expect((await lab.events('decision_unusable'))[0]?.data['message']).toContain('not as many')
+    expect((await lab.events('decision_unusable'))[0]?.data['message']).toContain('too few others')
     const again = await lab.item()
     expect(again.itemId).not.toBe(itemId)
     expect(again.body.approval?.quorum).toBe(2)

@@ -112,7 +112,7 @@ describe('which outcomes an item has', () => {
       for (const outcome of others) {
         const error = refusal(ask(outcome, details), { items: [one] })
         expect(error.code).toBe('DECISION_INVALID')
-        expect(error.message).toContain(`"${outcome}" cannot be said of item`)
+        expect(error.message).toContain(`"${outcome}" is not an outcome of item`)
         expect(error.message).toContain(`choose ${allowed.join(', ')}`)
       }
     },

@@ -146,7 +146,7 @@ describe('D1 run states', () => {
         expect(refusal?.details).toEqual({ runId: id, from, to })
         expect(refusal?.message).toContain(`run ${id} cannot go from ${from} to ${to}`)
         const options = expected[from].split(' ').filter((word) => word !== '')
-        const listed = refusal?.message.split('legal from here: ')[1] ?? ''
+        const listed = refusal?.message.split('allowed from here: ')[1] ?? ''
         if (options.length === 0) expect(listed).toBe('none: it has ended')
         else expect(listed.split(', ').sort()).toEqual([...options].sort())
       }),

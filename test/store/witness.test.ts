@@ -80,7 +80,7 @@ for (const [name, change] of [
     const text = readFileSync(`${path}.witness`, 'utf8')
     writeFileSync(`${path}.witness`, change(text))
     await using(path, async (store) => {
-      expect(await store.moved()).toMatch(/witness .* cannot be believed/)
+      expect(await store.moved()).toMatch(/witness .* cannot be trusted/)
       await store.adopt('ana', 'the disk was full')
       expect(await store.moved()).toBe(null)
     })

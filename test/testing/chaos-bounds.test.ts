@@ -64,7 +64,7 @@ test('J2 nothing is said to be safe where nobody was killed', async () => {
   }
   await expect(chaos({ agent, mocks: { lookup: () => 1 } })).rejects.toMatchObject({
     code: 'CHAOS_NO_REFERENCE',
-    message: expect.stringContaining('2 of 2 crash points killed nobody'),
+    message: expect.stringContaining('2 of 2 crash points killed nothing'),
   })
 })
 
@@ -76,7 +76,7 @@ test('J2 crash points that killed nobody are counted in a note', async () => {
   }
   const report = await chaos({ agent, mocks: { lookup: () => 1 }, concurrency: 1 })
   expect(report.kills).toBe(2)
-  const note = '2 of 4 crash points killed nobody: their boundary did not come again'
+  const note = '2 of 4 crash points killed nothing: their boundary did not come again'
   expect(report.notes).toEqual([note])
 })
 

@@ -35,7 +35,7 @@ test('J2 a branch by ctx.random is the same in every run: nothing is lost', asyn
     const report = await chaos({ graph: coin, mocks: { mail: () => 1 }, seed })
     expectSafe(report)
     // A boundary that timing moved away is none of its business.
-    const notes = report.notes.filter((note) => !note.includes('killed nobody'))
+    const notes = report.notes.filter((note) => !note.includes('killed nothing'))
     expect([report.moving, notes]).toEqual([[], []])
     calls.add(report.tools[0]?.calls)
   }

@@ -47,8 +47,8 @@ test('I9 a shared store knows a machine by COUNTERFOIL_MACHINE, a local one by i
 test('I9 another boot proves a death only where the name of the machine is certain', async () => {
   const proof = (store: { local: boolean }, host: string, now = 'b2') =>
     proofOfDeath(store, row({ host, bootId: 'b1' }), { host, bootId: now })
-  expect(await proof(local, 'web-1')).toContain('started anew')
-  expect(await proof(shared, 'machine:4f2a')).toContain('started anew')
+  expect(await proof(local, 'web-1')).toContain('restarted')
+  expect(await proof(shared, 'machine:4f2a')).toContain('restarted')
   // Another machine may have been given the same name.
   expect(await proof(shared, 'web-1')).toBeNull()
   expect(await proof(shared, 'machine:4f2a', 'unknown')).toBeNull()

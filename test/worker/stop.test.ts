@@ -157,7 +157,7 @@ test('F3 M3 the same version with other content elsewhere is not worked on', asy
   await startRun(cf.store, systemClock, echo, 2, theirs)
   const worker = cf.worker({ namespaces: 'all', concurrency: 1 })
   await worker.start()
-  await expect.poll(() => warnings.join()).toContain('echo@1.0.0 is known to this store with other')
+  await expect.poll(() => warnings.join()).toContain('this store knows graph echo@1.0.0 with other')
   expect(worker.stats()).toMatchObject({ claimed: 1, running: 0 })
   await worker.stop()
   expect((await cf.store.getRun(theirs))?.state).not.toBe('completed')

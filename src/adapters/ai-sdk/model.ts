@@ -226,7 +226,7 @@ function checkTools({ tools = [] }: Params, { known }: ModelRules): void {
   throw new CounterfoilError(
     'AGENT_INVALID',
     `the model is given tools that the guard does not know: ${strange.join(', ')}; ` +
-      'give them to guardAgent({ tools }), and the agent those that it returns',
+      'give them to guardAgent({ tools }), and use the tools that it returns',
     { details: { tools: strange } },
   )
 }

@@ -46,7 +46,7 @@ export function turnIdsOf({ workflowId, messages, nodeId }: ChatRequest): PlainI
   if (asked === undefined || typeof asked.id !== 'string' || asked.id === '') {
     throw new CounterfoilError(
       'CHAT_REQUEST_INVALID',
-      'a turn is known by the last message of the user: there is none with an `id`',
+      'a turn is known by the last message of the user, and none of them has an `id`',
     )
   }
   const digest = sha256(canonical(JSON.parse(JSON.stringify(asked.parts ?? []))))

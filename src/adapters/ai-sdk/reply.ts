@@ -67,11 +67,11 @@ export function packParts(parts: readonly Part[]): Envelope {
 
 export function generatedOf(envelope: Envelope): Generated {
   if ('generated' in envelope) return fromPlain(envelope.generated) as Generated
-  throw unreadable('the record is of a stream')
+  throw unreadable('the record is a stream')
 }
 
 export function partsOf(envelope: Envelope): Part[] {
-  if (!('parts' in envelope)) throw unreadable('the record is of no stream')
+  if (!('parts' in envelope)) throw unreadable('the record is not a stream')
   return envelope.parts.flatMap((row) => {
     const part = fromPlain(row) as Part & { deltas?: string[] }
     if (part.deltas === undefined) return [part]

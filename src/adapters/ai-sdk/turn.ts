@@ -263,5 +263,5 @@ export class Turn {
 }
 
 function cutOff(): NotSentError {
-  return new NotSentError('the reply that asks for it broke off: it was not made')
+  return new NotSentError('the call was not made: the reply that asks for it broke off')
 }

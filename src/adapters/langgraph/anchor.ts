@@ -255,7 +255,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 export function noSaver(): CounterfoilError {
   return new CounterfoilError(
     'GUARD_NO_SAVER',
-    'a guarded call needs a graph that keeps its checkpoints where the ledger is, and a thread: ' +
+    'a guarded call needs a thread, and a graph with its checkpoints in the store of the ledger: ' +
       'compile the graph that you invoke with { checkpointer: new CounterfoilSaver(cf) }, with ' +
       'the cf that guard() has, and pass { configurable: { thread_id } }. Nothing was sent',
   )
@@ -275,7 +275,7 @@ function restarted(tool: string, space: string): CounterfoilError {
   return new CounterfoilError(
     'GUARD_RETRIED',
     `${tool} was not sent: the state around its subgraph was forked or updated after that had ` +
-      `begun (${space}), so it begins anew, and what it has sent would be sent again. Update ` +
+      `begun (${space}), so it begins again, and what it has sent would be sent again. Update ` +
       'the state of the subgraph instead, or begin another thread',
     { details: { tool, space } },
   )
@@ -284,7 +284,7 @@ function restarted(tool: string, space: string): CounterfoilError {
 function retried(tool: string, space: string): CounterfoilError {
   return new CounterfoilError(
     'GUARD_RETRIED',
-    `${tool} was not sent: a retry policy has started the subgraph around it anew (${space}), ` +
+    `${tool} was not sent: a retry policy has started the subgraph around it again (${space}), ` +
       'and what the first attempt has sent would be sent again. Give the policy to nodes inside ' +
       'the subgraph; to go on where the first attempt stopped, invoke the graph with null',
     { details: { tool, space } },

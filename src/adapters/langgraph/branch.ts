@@ -166,7 +166,7 @@ function underWay(tool: string, threadId: string): CounterfoilError {
   return new CounterfoilError(
     'THREAD_BUSY',
     `${tool} was not sent: the same call was begun on another branch of thread ${threadId}, and ` +
-      'its end is not known yet; try again',
+      'its end is not known yet; retry',
     { retryable: true, details: { tool, threadId } },
   )
 }

@@ -54,7 +54,7 @@ export function reading<T>(what: string, read: () => T): T {
 export function damaged(what: string, why: string, cause?: unknown): never {
   throw new CounterfoilError(
     'THREAD_DAMAGED',
-    `${what} cannot be used: ${why}. Nothing was changed, and the thread does not begin anew: ` +
+    `${what} cannot be used: ${why}. Nothing was changed, and the thread does not start again: ` +
       'go on from an earlier checkpoint_id, or restore the database',
     { details: { what, why }, cause },
   )

@@ -60,7 +60,7 @@ function isCallable(value: unknown): value is Callable {
 function describe(value: unknown, i: number): string {
   const name = isRecord(value) ? (value['name'] ?? value['type']) : undefined
   const what = typeof name === 'string' ? `${name}: it` : `the tool at ${i}`
-  return `${what} is nothing that can be called here, so there is nothing to guard: leave it out`
+  return `${what} cannot be called here, so it cannot be guarded: leave it out`
 }
 
 /** A runnable that was made into a tool has no function of its own to guard. */

@@ -103,7 +103,7 @@ export function checkAll(names: readonly string[], classes: unknown): void {
 function unclassified(names: readonly string[]): string {
   const lines = names.map((name) => `  ${name}: { replayClass: '…' },`)
   return [
-    'say of these what may happen if they are sent twice: "pure" (nothing), ' +
+    'say what may happen if these are sent twice: "pure" (nothing), ' +
       '"idempotent_with_key" (the upstream drops the second one by its key) or ' +
       '"unsafe_on_replay" (it happens twice):',
     ...lines,

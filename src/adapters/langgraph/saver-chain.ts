@@ -105,7 +105,7 @@ export function nameOf({ threadId, space, stepId }: Space & { stepId: string }):
 
 function formOf(parent: Step | null, link: unknown): Form {
   const form = parent?.forms.find((one) => one.link === link)
-  if (form === undefined) throw new Error('what it is a change to is not there')
+  if (form === undefined) throw new Error('the step that it is a change to is missing')
   return form
 }
 

@@ -85,6 +85,6 @@ function options(what: string): CounterfoilError {
 export const triesMax = 8
 
 export function busy(what: string): CounterfoilError {
-  const message = `${what} was changed by somebody else ${triesMax} times meanwhile; try again`
+  const message = `write conflict: somebody else changed ${what} ${triesMax} times; retry`
   return new CounterfoilError('THREAD_BUSY', message, { retryable: true })
 }

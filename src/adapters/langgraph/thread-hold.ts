@@ -113,7 +113,7 @@ function busy(threadId: string): CounterfoilError {
   return new CounterfoilError(
     'THREAD_BUSY',
     `another invocation of thread ${threadId} is under way, and has not ended in time. Nothing ` +
-      'was done; read the state of the thread and try again',
+      'was done; read the state of the thread, then retry',
     { retryable: true, details: { threadId } },
   )
 }

@@ -114,13 +114,13 @@ function missedOf(points: readonly Tried[]): string[] {
   const missed = points.filter(({ deaths }) => deaths.length === 0).length
   if (points.length === 0) return ['there was no boundary to be killed at']
   if (missed === 0) return []
-  const what = `${missed} of ${points.length} crash points killed nobody`
+  const what = `${missed} of ${points.length} crash points killed nothing`
   // What ended otherwise is told as it is.
   const found = points.some(({ findings }) => findings.length > 0)
   if (missed < points.length || found) return [`${what}: their boundary did not come again`]
   throw new CounterfoilError(
     'CHAOS_NO_REFERENCE',
-    `${what}, so nothing was tried: what the first run did, no other one does. Does the code ` +
+    `${what}, so nothing was tested: other runs do not do what the first did. Does the code ` +
       'keep something in a variable from run to run?',
   )
 }
@@ -170,7 +170,7 @@ function meantSo(state: string, ends: ChaosEnd): string {
 }
 
 function noReference(why: string): CounterfoilError {
-  const message = `without any crash the run does not come to a good end: ${why}`
+  const message = `the run does not end well even without a crash: ${why}`
   return new CounterfoilError('CHAOS_NO_REFERENCE', message)
 }
 

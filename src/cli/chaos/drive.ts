@@ -137,8 +137,8 @@ async function waitOn(stage: Stage, lives: readonly Life[]): Promise<void> {
     const names = (waitingFor?.names ?? []).join(', ')
     return `${runId} is ${state}${waitingFor ? `, for ${waitingFor.kind} ${names}` : ''}`
   })
-  const why = what.join('; ') || 'the agent gave no end, and waits for nobody'
-  throw new NoEnd('endless', `nothing comes that it waits for: ${why}`, lives)
+  const why = what.join('; ') || 'the agent has not ended, and waits for nothing'
+  throw new NoEnd('endless', `it waits for something that never comes: ${why}`, lives)
 }
 
 function asksForEver({ doubts }: Attendant): string {

@@ -186,7 +186,7 @@ export function upstreamMissing(
   )
   return new CounterfoilError(
     'CHAOS_UPSTREAM_MISSING',
-    `nobody answers ${tools.join(', ')}, and nothing real is sent: export const mocks = { ` +
+    `there is no mock of ${tools.join(', ')}, and nothing real is sent: export const mocks = { ` +
       `${lines.join(', ')} }; or replay a recorded run (--from, --run); or name tools whose own ` +
       'function may be run against a sandbox (--real)',
     { details: { tools } },

@@ -60,7 +60,7 @@ function suite(subject: string, cases: readonly string[], ms: number): string {
 
 function toolCase(subject: string, { tool, replayClass, holds, effectsMax }: ChaosTool): string {
   const name = replayClass === null ? `${tool}, unguarded` : `${tool} is ${classWord(replayClass)}`
-  const why = replayClass === null ? 'nobody guards it' : `it is not ${replayClass}`
+  const why = replayClass === null ? 'it is not guarded' : `it is not ${replayClass}`
   const says = `${badOf(tool, replayClass, effectsMax)}: ${why}`
   return testCase({ subject, name, ms: 0, faults: holds === 'no' ? [says] : [] })
 }

@@ -97,7 +97,7 @@ function fell(end: Ended): CounterfoilError {
 type Loading = Pick<Cast, 'session' | 'file' | 'recording' | 'timeoutMs'>
 
 function neverLoaded(file: string, timeoutMs: number): CounterfoilError {
-  const why = 'what it does when it is imported, a top-level await say, does not end'
+  const why = 'its import does not end: a top-level await, for example'
   const message = `${file} was not loaded after ${timeoutMs / 1_000} s: ${why}`
   return new CounterfoilError('MODULE_NOT_LOADED', message)
 }

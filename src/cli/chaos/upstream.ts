@@ -153,7 +153,7 @@ function plain(ask: Ask, value: unknown): unknown {
 function missing({ tool, input }: Ask, recorded: readonly Recorded[]): Failure {
   const what = recorded.some((row) => row.tool === tool)
     ? `the recording has no answer to ${tool} with the input ${JSON.stringify(input)}`
-    : `nobody answers ${tool}`
+    : `there is no mock of ${tool}`
   const message =
     `${what}: export const mocks = { ${tool}: async (input, call) => … }; or, if its own ` +
     `function may be run, say so: --real ${tool}`

@@ -61,7 +61,7 @@ const fate = z.union([z.enum(['send', 'keep']), z.strictObject({ happened: shape
 
 const retry = route({
   ...{ ...of, path: '/v1/runs/:run/retry' },
-  summary: 'Tries a failed run again, with the fate of each call that failed.',
+  summary: 'Retries a failed run. Says what to do with each call that failed.',
   body: z.strictObject({
     reason: shapes.reason,
     calls: z.record(z.string().max(300), fate).optional(),
@@ -83,7 +83,7 @@ const retry = route({
 
 const failures = route({
   ...{ ...of, method: 'GET', role: 'viewer', path: '/v1/runs/:run/failed-calls' },
-  summary: 'The failed calls that a retry has to say something about.',
+  summary: 'The failed calls that a retry must name.',
   answer: z.object({ items: z.array(z.looseObject({ name: z.string() })), next: z.null() }),
   handler: async (call) => ({
     json: { items: await (await handleOf(call)).failedCalls(), next: null },
@@ -92,7 +92,7 @@ const failures = route({
 
 const pin = route({
   ...{ ...of, ...small, path: '/v1/runs/:run/pin' },
-  summary: 'Goes back to an earlier, good checkpoint; what was done since stays on record.',
+  summary: 'Goes back to an earlier, good checkpoint. What was done since stays on record.',
   body: z.strictObject({
     visit: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
     reason: shapes.reason,
@@ -110,6 +110,6 @@ export const actRoutes = [
   signal,
   stop('pause', 'Begins nothing new, finishes what is under way, then pauses.'),
   stop('resume', 'Goes on after a pause.'),
-  stop('cancel', 'As a pause, for good. What is committed stays committed.'),
+  stop('cancel', 'Like a pause, but final. What is committed stays committed.'),
   ...[retry, failures, pin],
 ]

@@ -18,7 +18,7 @@ const decideAlike = route({
   path: '/v1/inbox/decisions',
   role: 'operator',
   tag: 'inbox',
-  summary: 'One decision about items that are alike; what became of each is told.',
+  summary: 'One decision about items that are alike, with the result for each.',
   bodyBytesMax: limits.smallBodyBytesMax,
   body: z.strictObject({
     items: z

@@ -29,7 +29,7 @@ function listed(item: Item, now: number) {
 
 const list = route({
   ...{ method: 'GET', path: '/v1/inbox', role: 'viewer', tag },
-  summary: 'What waits, the oldest first; or what was decided, the newest first.',
+  summary: 'What waits, oldest first; or what was decided, newest first.',
   query: z.strictObject({
     ...shapes.paging,
     kind: z.enum(['approval', 'doubt', 'question']).optional(),
@@ -105,7 +105,7 @@ const record = z.strictObject({
 
 const decide = route({
   ...{ method: 'POST', path: '/v1/inbox/:item/decision', role: 'operator', tag, params },
-  summary: 'Decides. Of two people at once one wins, and the other is told.',
+  summary: 'Decides. If two people decide at once, one decision counts and the other is told.',
   body: z.strictObject({
     outcome: shapes.outcome,
     result: shapes.data.optional(),

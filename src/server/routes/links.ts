@@ -55,7 +55,7 @@ const make = route({
     }
     const item = await new Inbox(client).get(itemId)
     if (item.kind !== 'approval') {
-      throw new CounterfoilError('LINK_INVALID', 'a link can decide an approval, and nothing else')
+      throw new CounterfoilError('LINK_INVALID', 'a link can only decide an approval')
     }
     const claims = by === who.name ? who.claims : []
     const { store, namespace } = client
@@ -72,7 +72,7 @@ const look = route({
   role: 'none',
   tag,
   type: 'text/html',
-  summary: 'A page that asks whether you mean it. Looking at it decides nothing.',
+  summary: 'A page that asks you to confirm. Opening it decides nothing.',
   params,
   handler: (call) =>
     readably(call, async () => {
@@ -80,7 +80,7 @@ const look = route({
       const link = await findLink(store, call.params.token)
       const item = await store.getItem(link.namespace, link.itemId)
       if (item === null)
-        throw new CounterfoilError('LINK_NOT_FOUND', 'the item of this link is no longer there')
+        throw new CounterfoilError('LINK_NOT_FOUND', 'the item of this link no longer exists')
       return page(200, 'Do you mean it?', confirmation(link, item))
     }),
 })
@@ -92,7 +92,7 @@ const use = route({
   tag,
   raw: true,
   secret: true,
-  summary: 'Decides. The link is used then.',
+  summary: 'Decides. The link then counts as used.',
   params,
   bodyBytesMax: limits.smallBodyBytesMax,
   handler: (call) =>

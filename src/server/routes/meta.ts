@@ -35,7 +35,7 @@ const ready = route({
 
 const metrics = route({
   ...{ method: 'GET', path: '/v1/metrics', role: 'viewer', tag, type: 'text/plain' },
-  summary: 'Figures as Prometheus reads them, of one namespace where they are of runs.',
+  summary: 'Metrics as Prometheus reads them. Those about runs are of one namespace.',
   handler: async (call) => {
     const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
     return new Response(await metricsText(call.server, scopeOf(call)), { headers })

@@ -63,7 +63,7 @@ async function pathOf({ client: { store } }: RunCall, run: Run) {
 
 const state = route({
   ...{ ...of, path: '/v1/runs/:run/state' },
-  summary: 'The state at the present checkpoint, or at an earlier visit’s.',
+  summary: 'The state at the present checkpoint, or at an earlier visit.',
   query: z.strictObject({ visit: shapes.count(Number.MAX_SAFE_INTEGER).optional() }),
   answer: z.object({ visit: z.number(), state: shapes.data }),
   handler: async (call) => {
@@ -75,7 +75,7 @@ const state = route({
 
 const ledger = route({
   ...{ ...of, path: '/v1/runs/:run/ledger' },
-  summary: 'Its calls with their attempts, and what was learnt and said about them.',
+  summary: 'Its calls with their attempts, evidence and decisions.',
   query: paged,
   answer: shapes.list(shapes.call),
   handler: async (call) => {
@@ -119,7 +119,7 @@ const checkpoints = route({
 
 const events = route({
   ...{ ...of, path: '/v1/runs/:run/events' },
-  summary: 'Its history; `after` goes on behind an event.',
+  summary: 'Its history. `after` continues after an event.',
   query: z.strictObject({
     ...shapes.paging,
     after: shapes.count(Number.MAX_SAFE_INTEGER).optional(),
@@ -138,7 +138,7 @@ const events = route({
 
 const decisions = route({
   ...{ ...of, path: '/v1/runs/:run/decisions' },
-  summary: 'What people have said about it, and whether their word verifies.',
+  summary: 'The decisions about it, and whether each of them verifies.',
   query: paged,
   answer: shapes.list(shapes.decision),
   handler: async (call) => {

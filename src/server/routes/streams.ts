@@ -14,7 +14,7 @@ const behind = shapes.count(Number.MAX_SAFE_INTEGER)
 
 const run = route({
   ...{ ...of, path: '/v1/runs/:run/stream' },
-  summary: 'The history of a run as it is written. `Last-Event-ID` goes on behind an event.',
+  summary: 'The history of a run as it is written. `Last-Event-ID` continues after one.',
   params: z.object({ run: shapes.id }),
   query: z.strictObject({ after: behind.optional() }),
   handler: async (call) => {
@@ -53,7 +53,7 @@ async function picture(store: Store, namespace: string) {
 
 const hints = route({
   ...{ ...of, path: '/v1/stream' },
-  summary: 'Hints that something has changed: `{ runs, inbox }`. Whoever hears one asks again.',
+  summary: 'Hints that something has changed: `{ runs, inbox }`. After one, ask again.',
   handler: async ({ server, request, client: { store, namespace } }) => {
     let last: Awaited<ReturnType<typeof picture>> | null = null
     const look: Look = async () => {

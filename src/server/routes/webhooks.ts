@@ -25,7 +25,7 @@ const shownSource = z.looseObject({ source_id: z.string(), name: z.string() })
 
 const list = route({
   ...({ method: 'GET', path: '/v1/webhooks', role: 'admin', tag } as const),
-  summary: 'Who is told of what.',
+  summary: 'The webhooks.',
   query: z.strictObject(shapes.paging),
   answer: shapes.list(shown),
   handler: async ({ query, client: { store, namespace } }) => {
@@ -36,7 +36,7 @@ const list = route({
 
 const add = route({
   ...({ method: 'POST', path: '/v1/webhooks', role: 'admin', tag, secret: true } as const),
-  summary: 'Tells a receiver from now on. The signing secret is shown once, here.',
+  summary: 'Adds a webhook. The signing secret is shown once, here.',
   bodyBytesMax: limits.smallBodyBytesMax,
   body: z.strictObject({
     url: z.string().min(1).max(2_048),
@@ -69,7 +69,7 @@ const add = route({
 
 const remove = route({
   ...({ method: 'DELETE', path: '/v1/webhooks/:webhook', role: 'admin', tag } as const),
-  summary: 'Tells it no more; what is waiting for it is given up.',
+  summary: 'Removes a webhook. Deliveries that wait for it are given up.',
   params: z.object({ webhook: shapes.id }),
   status: 204,
   handler: async ({ params, client: { store, namespace } }) => {
@@ -80,7 +80,7 @@ const remove = route({
 
 const deliveries = route({
   ...({ method: 'GET', path: '/v1/webhooks/deliveries', role: 'admin', tag } as const),
-  summary: 'What was told, what waits, and what was given up.',
+  summary: 'The deliveries: sent, waiting, and given up.',
   query: z.strictObject({ ...shapes.paging, state: z.enum(deliveryStates).optional() }),
   answer: shapes.list(z.looseObject({ delivery_id: z.string(), state: z.enum(deliveryStates) })),
   handler: async ({ query, client: { store, namespace } }) => {
@@ -96,7 +96,7 @@ const deliveries = route({
 const retry = route({
   ...({ method: 'POST', path: '/v1/webhooks/deliveries/:delivery/retry', role: 'admin' } as const),
   tag,
-  summary: 'Sends it once more from the beginning, under the same id.',
+  summary: 'Sends a delivery again from the beginning, under the same id.',
   params: z.object({ delivery: shapes.id }),
   answer: z.looseObject({ delivery_id: z.string() }),
   handler: async ({ params, client: { store, namespace } }) => {
@@ -106,7 +106,7 @@ const retry = route({
 
 const sources = route({
   ...({ method: 'GET', path: '/v1/hooks/sources', role: 'admin', tag } as const),
-  summary: 'Who may send signed requests here.',
+  summary: 'The sources that may send signed requests here.',
   query: z.strictObject(shapes.paging),
   answer: shapes.list(shownSource),
   handler: async ({ query, client: { store, namespace } }) => {
@@ -117,7 +117,7 @@ const sources = route({
 
 const addSource = route({
   ...({ method: 'POST', path: '/v1/hooks/sources', role: 'admin', tag, secret: true } as const),
-  summary: 'Lets somebody send signed requests. The secret is shown once, here.',
+  summary: 'Adds a source of signed requests. The secret is shown once, here.',
   bodyBytesMax: limits.smallBodyBytesMax,
   body: z.strictObject({
     name: shapes.name,
@@ -157,7 +157,7 @@ const rotate = route({
 
 const removeSource = route({
   ...({ method: 'DELETE', path: '/v1/hooks/sources/:source', role: 'admin', tag } as const),
-  summary: 'Takes nothing from it any more.',
+  summary: 'Removes a source. Its requests are refused from then on.',
   params: z.object({ source: shapes.id }),
   status: 204,
   handler: async ({ params, client: { store, namespace } }) => {

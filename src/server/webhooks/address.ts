@@ -64,6 +64,6 @@ export function guardedLookup(rules: AddressRules): LookupFunction {
 export function forbidden(host: string, address: string): CounterfoilError {
   return new CounterfoilError(
     'WEBHOOK_ADDRESS',
-    `${host} leads to ${address}, which is a private address, not one of the internet`,
+    `${host} resolves to ${address}, which is a private address`,
   )
 }

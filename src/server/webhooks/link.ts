@@ -61,7 +61,7 @@ export async function findLink(store: Store, token: string): Promise<Link> {
   const found = said && (await store.getDocument(...place, said.id))
   const row = found && (JSON.parse(found.bodyJson) as Row)
   if (said === null || !matches(said.secret, row?.hash ?? null) || row === null) {
-    throw new CounterfoilError('LINK_NOT_FOUND', 'this link is not known, or has expired')
+    throw new CounterfoilError('LINK_NOT_FOUND', 'this link is unknown, or has expired')
   }
   if (row.used) throw used()
   await checkMaker(store, row)
@@ -119,5 +119,5 @@ export async function makeLinks(
 }
 
 function used(): CounterfoilError {
-  return new CounterfoilError('LINK_USED', 'this link was used: a link decides once')
+  return new CounterfoilError('LINK_USED', 'this link was already used: a link decides once')
 }

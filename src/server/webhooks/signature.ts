@@ -61,7 +61,7 @@ export function verify(
   })
   if (!right) throw refused('its signature does not match')
   if (Math.abs(nowMs - seconds * 1_000) > toleranceMs) {
-    throw refused('it was signed too long ago, or by a clock that is wrong')
+    throw refused('it was signed too long ago, or by a wrong clock')
   }
   return id
 }

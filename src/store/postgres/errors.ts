@@ -8,19 +8,19 @@ interface Template {
 
 const templates = {
   STORE_UNREACHABLE: {
-    says: 'the server cannot be reached or does not answer; this is tried again',
+    says: 'the server cannot be reached or does not answer; it is retried',
     retryable: true,
   },
   STORE_BUSY: {
-    says: 'somebody else has kept a row or the server too long; this is tried again',
+    says: 'somebody else has locked a row or the server too long; it is retried',
     retryable: true,
   },
   STORE_FULL: {
-    says: "the server's disk is full: nothing was written; free some space, this is tried again",
+    says: "the server's disk is full: nothing was written; free some space, it is retried",
     retryable: true,
   },
   STORE_IO: {
-    says: 'the server failed to read, write or get memory; look at its log, this is tried again',
+    says: 'the server failed to read, write or get memory; look at its log, it is retried',
     retryable: true,
   },
   STORE_CORRUPT: {
@@ -42,7 +42,7 @@ const templates = {
   STORE_KEY_GIVEN: { says: 'its keys come from COUNTERFOIL_KEY (or `key`): rotate them there' },
   STORE_MOVED: { says: 'it was restored, copied or failed over' },
   STORE_UNFIT: { says: 'this server or database cannot be used' },
-  ROW_IMMUTABLE: { says: 'a row that is final cannot be rewritten' },
+  ROW_IMMUTABLE: { says: 'a final row cannot be rewritten' },
   WORKER_DEAD: {
     says: 'the worker is not registered, has stopped or was declared dead; start a new one',
   },
@@ -97,7 +97,7 @@ const quoted: readonly StoreErrorCode[] = [
   ...(['STORE_DENIED', 'STORE_NOT_FOUND', 'ROW_IMMUTABLE', 'STORE_UNFIT'] as const),
 ]
 const advice: Partial<Record<StoreErrorCode, string>> = {
-  STORE_DENIED: '; check user and password, or ask whoever runs `counterfoil db roles`',
+  STORE_DENIED: '; check user and password, or run `counterfoil db roles` as the owner',
   STORE_NOT_FOUND: '; create it first (createdb)',
   STORE_OUTDATED: 'its tables are not those of this version; run `counterfoil db migrate`',
 }
@@ -107,7 +107,7 @@ export function translate(error: unknown, url: string): unknown {
   if (error instanceof CounterfoilError || !(error instanceof Error)) return error
   const state = sqlState(error)
   if (state === null) {
-    const says = `the server cannot be reached or does not answer (${error.message}); tried again`
+    const says = `the server cannot be reached or does not answer (${error.message}); it is retried`
     return storeError('STORE_UNREACHABLE', url, { says, cause: error })
   }
   if (state === 'P0001' && error.message.startsWith('row is final')) {

@@ -72,7 +72,7 @@ export async function openKeys(c: Connection, given: string): Promise<Keys> {
   if (lacking.length > 0) {
     const says =
       `its key ${lacking.join(', ')} is missing from what was given; nothing was changed; give ` +
-      'all its keys with commas, the newest last. Without them no record can be trusted'
+      'all its keys, separated by commas, the newest last. Without them no record can be trusted'
     throw storeError('STORE_KEY_MISSING', c.url, { says })
   }
   // Before any row is signed with it: a row whose key has no check value is forged.

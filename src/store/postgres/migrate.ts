@@ -60,7 +60,7 @@ export async function schemaStatus(c: Connection, query: Query): Promise<SchemaS
     if (mine === undefined) throw storeError('STORE_NEWER', c.url)
     if (mine.checksum === row['checksum']) continue
     const says =
-      `migration ${row['name']}, which was applied to it, reads differently now; nothing was ` +
+      `migration ${row['name']} has changed since it was applied; nothing was ` +
       'changed; install an unmodified Counterfoil'
     throw storeError('STORE_MIGRATION_CHANGED', c.url, { says })
   }

@@ -8,15 +8,15 @@ interface Template {
 
 const templates = {
   STORE_BUSY: {
-    says: 'another process has kept the database locked for 5 s; this is tried again',
+    says: 'another process has kept the database locked for 5 s; it is retried',
     retryable: true,
   },
   STORE_FULL: {
-    says: 'the disk is full: nothing was written; free some space, this is tried again',
+    says: 'the disk is full: nothing was written; free some space, it is retried',
     retryable: true,
   },
   STORE_IO: {
-    says: 'the disk failed to read or write; look at the system log, this is tried again',
+    says: 'the disk failed to read or write; look at the system log, it is retried',
     retryable: true,
   },
   STORE_READ_ONLY: {
@@ -43,9 +43,9 @@ const templates = {
   STORE_KEY_MISSING: { says: 'its key is missing' },
   STORE_KEY_WRONG: { says: 'this is not the key it was written with' },
   STORE_KEY_EXPOSED: { says: 'others can read its key file' },
-  STORE_FILE_MISSING: { says: 'the database is gone, its key is still there; put it back' },
+  STORE_FILE_MISSING: { says: 'the database is missing, its key is still there; put it back' },
   STORE_MOVED: { says: 'it has been moved or copied' },
-  ROW_IMMUTABLE: { says: 'a row that is final cannot be rewritten' },
+  ROW_IMMUTABLE: { says: 'a final row cannot be rewritten' },
 } as const satisfies Record<string, Template>
 
 export type StoreErrorCode = keyof typeof templates

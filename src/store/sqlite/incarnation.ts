@@ -75,7 +75,7 @@ export function movedSince(c: Known): string | null {
   if (recorded !== undefined && present !== null && same(recorded, present)) return behind(c)
   return (
     `the file at ${c.path} is not the one that was made or last adopted there: it was copied, ` +
-    'restored or exchanged, and calls made since may be missing from it. Make sure that nobody ' +
+    'restored or exchanged, and calls made since may be missing from it. Make sure that nothing ' +
     'works on the other one, then run `counterfoil store adopt`'
   )
 }
@@ -98,7 +98,7 @@ function behind(c: Known): string | null {
 
 function whyBehind(path: string, file: string, seen: Seen, count: number): string {
   if (seen.kind === 'none') return `the witness ${file} is missing`
-  if (seen.kind === 'bad') return `the witness ${file} cannot be believed (${seen.why})`
+  if (seen.kind === 'bad') return `the witness ${file} cannot be trusted (${seen.why})`
   const missing = `${seen.count - count} writes that were acknowledged are missing`
   return `${path} is behind its witness ${file}: ${missing}`
 }

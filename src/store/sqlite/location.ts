@@ -36,7 +36,7 @@ function realFile(path: string): string | null {
     const real = realpathSync(path)
     if (statSync(real).isFile()) return real
   } catch (cause) {
-    const says = 'this is a link that leads nowhere; create what it names, or remove it'
+    const says = 'this is a broken link; create its target, or remove it'
     throw storeError('STORE_PATH_MISSING', path, { says, cause })
   }
   const says = 'this is not a file; name the database file itself'
@@ -104,7 +104,7 @@ export function checkFileSystem(path: string, look: FileSystemLook = systemLook)
 
 function networkFs(path: string, name: string): CounterfoilError {
   const says =
-    `it lies on ${name}, where locks and syncs are not to be trusted; put it on a local disk, or ` +
+    `it lies on ${name}, where locks and syncs are not reliable; put it on a local disk, or ` +
     'open it with allowNetworkFs if you know that they hold there'
   return storeError('STORE_NETWORK_FS', path, { says })
 }

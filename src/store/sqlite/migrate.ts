@@ -55,7 +55,7 @@ function checkApplied(
     if (mine === undefined) throw storeError('STORE_NEWER', path)
     if (mine.checksum !== row.checksum) {
       const says =
-        `migration ${row.name}, which was applied to it, reads differently now; nothing was ` +
+        `migration ${row.name} has changed since it was applied; nothing was ` +
         'changed; install an unmodified Counterfoil'
       throw storeError('STORE_MIGRATION_CHANGED', path, { says })
     }

@@ -62,7 +62,7 @@ function gone(path: string, how: 'gone' | 'empty'): CounterfoilError {
   const left = `${others.join(' and ')} ${others.length > 1 ? 'are' : 'is'}`
   const says =
     `the database is ${how}, ${left} still there; nothing was made. Put the file back (from a ` +
-    'backup: then `counterfoil store adopt`). To begin anew with an empty store, move them ' +
+    'backup: then `counterfoil store adopt`). To start with an empty store, move them ' +
     'away first'
   return storeError('STORE_FILE_MISSING', path, { says })
 }

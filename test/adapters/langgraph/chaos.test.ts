@@ -62,7 +62,7 @@ test('J2, K1 a guarded agent is safe at every boundary, and asks for unsafe call
   expectSafe(report)
   expect(report).toMatchObject({ subject: 'guarded', store: 'memory' })
   // A boundary that did not come again is none of its business.
-  expect(report.notes.filter((note) => !note.includes('killed nobody'))).toEqual([])
+  expect(report.notes.filter((note) => !note.includes('killed nothing'))).toEqual([])
   expect(report.kills).toBeGreaterThan(report.boundaries * 0.9)
   // What differs by itself is named, the end is compared with all else.
   expect(report.moving.every((path) => path.endsWith('id'))).toBe(true)

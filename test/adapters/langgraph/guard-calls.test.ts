@@ -52,7 +52,7 @@ describe('declarations', () => {
       expect(() => guard(cf, [sendEmail, search], classes)).toThrow(fault)
     }
     const provider = { type: 'web_search', name: 'web_search' } as never
-    expect(() => guard(cf, [provider], {})).toThrow(/web_search.*nothing that can be called/)
+    expect(() => guard(cf, [provider], {})).toThrow(/web_search.*cannot be called/)
     expect(() => guardNode(cf, {} as never, () => 1)).toThrow(/replayClass/)
   })
 

@@ -71,7 +71,7 @@ async function retryRun(cli: Cli, runId: string, options: Options): Promise<void
     cli.out.data({ run: runJson(after), calls: shownFates(calls) })
     const fates = Object.entries(calls).map(([name, fate]) => `${name}: ${fateWord(fate)}`)
     const what = fates.length === 0 ? '' : ` (${fates.join(', ')})`
-    const text = `Run ${runId} is tried again from visit ${after.visit}, by ${by}${what}.`
+    const text = `Run ${runId} is retried from visit ${after.visit}, by ${by}${what}.`
     cli.out.text(...wrap(text, cli.out.width))
     if (after.state !== 'pending') return
     cli.out.text(...wrap(await whoGoesOn(cf, after), cli.out.width))
@@ -83,14 +83,14 @@ type Said = readonly [name: string, fate: Fate]
 function readFate(text: string): Said {
   const [, name, fate = ''] = /^(.+?)=(.*)$/s.exec(text) ?? []
   if (name === undefined) {
-    throw usageError(`--call ${text} has no fate: write --call '${text}=send' (or keep, happened)`)
+    throw usageError(`--call ${text} says nothing: write --call '${text}=send' (or keep, happened)`)
   }
   if (fate === 'send' || fate === 'keep') return [name, fate]
   const json = /^happened(?::(.*))?$/s.exec(fate)
   if (json === null) {
     const near = nearest(fate, ['send', 'keep', 'happened'])
     const meant = near === null ? 'say send, keep or happened:<json>' : `did you mean ${near}?`
-    throw usageError(`--call ${name}: ${JSON.stringify(fate)} is not a fate of a call; ${meant}`)
+    throw usageError(`--call ${name}: ${JSON.stringify(fate)} cannot be done with a call; ${meant}`)
   }
   if (json[1] === undefined || json[1] === '') {
     throw usageError(`--call ${name}=happened needs its result: '${name}=happened:{"id": "m1"}'`)
@@ -193,7 +193,7 @@ function unsaid(failures: readonly Failure[]): CounterfoilError {
   const names = failures.map(({ name }) => name)
   return new CounterfoilError(
     'RETRY_INVALID',
-    `say what becomes of ${names.join(', ')}: --call '${names[0]}=send' (or keep, or ` +
+    `say what to do with ${names.join(', ')}: --call '${names[0]}=send' (or keep, or ` +
       'happened:<json>), for each; nothing was changed',
     { details: { calls: failures.map(({ pure: _, ...call }) => call) } },
   )

@@ -152,9 +152,9 @@ function wordsFor(cli: Cli, what: Stopping, course: Course): string[] {
   }
   if (stop !== null) {
     const rather = stop.to === wanted ? '' : ` It was asked by ${stop.by} to be ${stop.to}.`
-    const who = after.workerId === null ? 'whoever takes it next' : `worker ${after.workerId}`
+    const who = after.workerId === null ? 'the next worker' : `worker ${after.workerId}`
     const asked = changed ? 'Asked' : `Asked already, by ${stop.by}`
-    const wait = waited ? 'The wish stands, though nobody waits here.' : '--wait waits for it.'
+    const wait = waited ? 'The request stays; the waiting has ended.' : '--wait waits for it.'
     const text = `${asked}: ${who} finishes what is under way, and then run ${runId} is ${stop.to}.`
     return lines(`${text}${rather} ${wait}`)
   }
@@ -163,7 +163,7 @@ function wordsFor(cli: Cli, what: Stopping, course: Course): string[] {
     return lines(`Run ${runId} ${held}. It is ${state}.`)
   }
   if (!kinds[what].done(after)) {
-    const why = isEnded(state) ? `it ended before it could be ${to}` : 'somebody took the wish back'
+    const why = isEnded(state) ? `it ended before it could be ${to}` : 'somebody withdrew it'
     return lines(`Run ${runId} is ${state}: ${why}.`)
   }
   if (what === 'cancel') return lines(`Run ${runId} is cancelled. What it committed stays.`)

@@ -73,7 +73,7 @@ function folderOf(data: string | undefined): string {
   if (ours || readdirSync(folder).length === 0) return realpathSync(folder)
   throw new CounterfoilError(
     'DEMO_FOLDER_USED',
-    `${folder} is not empty, and holds no demo; name another with --data, or leave it out`,
+    `${folder} is not empty, and is not a demo folder; name another with --data, or leave it out`,
     { details: { folder } },
   )
 }

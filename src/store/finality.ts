@@ -1,6 +1,6 @@
-// What a row may still become, for every store, as the tables describe it: asked of several forms of
-// a row in one change, and by the store that keeps rows in memory. In the databases triggers that
-// are made from the same descriptions say the same.
+// What a row may still become, for every store, as the tables describe it: asked of several forms
+// of a row in one change, and by the store that keeps rows in memory. In the databases triggers
+// that are made from the same descriptions say the same.
 import { CounterfoilError } from '../model/errors.ts'
 import type { Run } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'

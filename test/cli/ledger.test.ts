@@ -72,7 +72,7 @@ test('B8 verify finds nothing in an honest store, and says what it cannot show',
 test('B8 a row that was altered is a finding, and exit code 1', async () => {
   const { store, path } = await servedDesk(['ana'])
   const db = new Database(path)
-  db.exec('drop trigger tool_call_results_settled')
+  db.exec('drop trigger tool_call_results_final')
   db.exec(`update tool_call_results set result_json = '{"messageId":"m-0"}'
     where tool_name = 'send_email'`)
   db.close()

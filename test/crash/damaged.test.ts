@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { Site, script } from './driver.ts'
 
-const ledger = fileURLToPath(new URL('../replay/ledgers/0.1.0-001_start', import.meta.url))
+const ledger = fileURLToPath(new URL('../replay/ledgers/0.1.0-002_server', import.meta.url))
 
 const found: [cause: string, seed: number, where: string][] = [
   [

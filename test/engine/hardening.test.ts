@@ -161,7 +161,7 @@ test('B8 a row with unreadable JSON goes to a person as tampered', async () => {
     const [question] = (await cf.inbox.list()).items
     await cf.close()
     const db = new Database(path)
-    db.exec('drop trigger tool_call_results_settled')
+    db.exec('drop trigger tool_call_results_final')
     db.exec("update tool_call_results set result_json = '{oops' where tool_name = 'once'")
     db.close()
     const again = await open({ store: `sqlite:${path}`, graphs: [graph], settleMs: 20 })

@@ -1,6 +1,6 @@
 // Golden ledgers (J5): stores that a release has written, with runs in every state that a process
 // can leave behind, load in this one, verify, and go on where they were. scripts/golden.mjs writes
-// a new one. The ledger of the first release, v1, has its own test (test/client/open-golden).
+// a new one.
 import {
   chmodSync,
   cpSync,

@@ -1,5 +1,5 @@
-// What the fleet asks of the file: a lease is renewed from beside, and what retention takes it takes
-// with the guards in place.
+// What the fleet asks of the file: a lease is renewed from beside, and what retention takes it
+// takes with the guards in place.
 import { copyFileSync, existsSync, renameSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'

@@ -216,7 +216,7 @@ describe('a store that was open before the rotation', () => {
       await settle(1)
       await settle(2)
       raw(path, (db) => {
-        db.exec('drop trigger tool_call_results_settled')
+        db.exec('drop trigger tool_call_results_final')
         db.exec("update tool_call_results set mac = replace(mac, 'k1:', 'k9:') where nth = 1")
       })
       // A look at the file would be an error now.
@@ -234,7 +234,7 @@ describe('a store that was open before the rotation', () => {
         await settle(1)
       })
       const signed = "update tool_call_results set mac = replace(mac, 'k1:', 'k2:')"
-      raw(path, (db) => db.exec(`drop trigger tool_call_results_settled; ${signed}`))
+      raw(path, (db) => db.exec(`drop trigger tool_call_results_final; ${signed}`))
       renameSync(`${path}.key`, `${path}.away`)
       const error = { code: 'STORE_KEY_MISSING', retryable: true, details: { id: 'k2' } }
       await expect(verified(store)).rejects.toMatchObject(error)

@@ -120,7 +120,7 @@ describe('triggers', () => {
       'an attempt with a token, replaced',
       `insert or replace into tool_call_attempts
        select namespace, workflow_id, attempt_id, attempt, fence, worker_id, outlives, quiet_ms,
-         dispatched_at, null, null, mac, 't9', beat_at, beat_json
+         dispatched_at, 't9', beat_at, beat_json, ended_at, outcome, mac
        from tool_call_attempts where token_hash is not null`,
     ],
     ['a token', "update tool_call_attempts set token_hash = 't9' where token_hash is not null"],

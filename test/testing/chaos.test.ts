@@ -187,7 +187,7 @@ test('J2 people, days, signals, callbacks and children are seen to; nothing hang
   expect(report.tools.map(({ tool: name }) => name).sort()).toEqual(['mail', 'order'])
 })
 
-// A pure result waits up to 10 ms for company, so on a slow machine it may be a boundary of its own.
+// A pure result waits up to 10 ms for company: on a slow machine it is a boundary of its own.
 const steps = workflow({
   id: 'steps@1.0.0',
   input: To,

@@ -12,7 +12,7 @@ export interface Triggers {
   remove(name: string, table: string, when: string, says: string): string
   /** Whether retention is at work on the run of the row; the column has its id. */
   retaining(runColumn: string): string
-  /** Against a row that is put in the place of another, where the database knows such a statement. */
+  /** Against a row that replaces another, where the database knows such a statement. */
   guard?(name: string, table: string, key: readonly string[], when: string, says: string): string
 }
 
@@ -74,8 +74,8 @@ const isOther = (columns: readonly string[]) =>
   columns.map((column) => `new.${column} is distinct from old.${column}`).join(' or ')
 
 /**
- * How a run ended stays as it is, unless it is retried, which it cannot be once rows of it are gone,
- * or retention takes it. Late evidence may still raise `arrivals`.
+ * How a run ended stays as it is, unless it is retried, which it cannot be once rows of it are
+ * gone, or retention takes it. Late evidence may still raise `arrivals`.
  */
 function runTriggers(by: Triggers): string[] {
   const never = columnsOf(schema.runs, schema.fixedOfRun)

@@ -1,6 +1,6 @@
 /**
- * Triggers and functions of the databases are made anew when this grows: raise it with every change
- * of their text (a test compares them). A program that knows a lower number leaves them as they are.
+ * Triggers and functions of the databases are made anew when this grows: raise it with every
+ * change of their text (a test compares them). A program that knows a lower number leaves them.
  */
 export const rulesVersion = 1
 

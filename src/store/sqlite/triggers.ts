@@ -4,9 +4,10 @@ import { finalTriggers, type Triggers } from '../sql/final.ts'
 const refuse = (says: string) => `begin select raise(abort, 'row is final: ${says}'); end;`
 
 const sqlite: Triggers = {
-  update: (name, table, of, when, says) => {
+  update: (name, table, of, condition, says) => {
     const columns = of.length === 0 ? '' : ` of ${of.join(', ')}`
-    return `create trigger ${name} before update${columns} on ${table}\nwhen ${when}\n${refuse(says)}`
+    const when = `before update${columns} on ${table}\nwhen ${condition}`
+    return `create trigger ${name} ${when}\n${refuse(says)}`
   },
   remove: (name, table, when, says) =>
     `create trigger ${name} before delete on ${table}\nwhen ${when}\n${refuse(says)}`,

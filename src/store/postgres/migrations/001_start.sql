@@ -17,11 +17,6 @@
 --     signals           what was sent to the run by name, until something takes it
 --     events            the run's history, in the order of `id`
 --   shares              results of pure tools that runs share for a while (B10)
---   documents           small rows of the server's own: tokens, sessions, answers that were given,
---                       subscriptions, deliveries. Secrets only as hashes.
---   notices             what people outside must be told, until it is on record that they are
---   thread_steps        the steps of a foreign runtime's thread
---   thread_writes       what the tasks of a step have written before it was over
 --   workers             who may hold runs, until when, and whether they are known to be dead
 --
 -- Times are milliseconds of `now_ms()`, the clock of this server. Ids compare by their bytes, so
@@ -167,6 +162,9 @@ create index tool_call_results_keys on tool_call_results (workflow_id, idempoten
   where idempotency_key is not null;
 create index tool_call_results_blobs on tool_call_results (result_digest)
   where result_digest is not null;
+
+-- Metrics look at the last hour. Blocks are enough to find it by, and cost next to nothing to keep.
+create index tool_call_results_lately on tool_call_results using brin (created_at);
 
 create table tool_call_attempts (
   namespace text collate "C" not null,
@@ -340,74 +338,6 @@ create table workers (
 
 create index workers_provable on workers (id) where died_at is null and socket_path is not null;
 
-create table documents (
-  id bigint generated always as identity,
-  kind text collate "C" not null,
-  namespace text collate "C" not null,
-  document_id text collate "C" not null,
-  version bigint not null,
-  body_json text not null,
-  due_at double precision,
-  expires_at double precision,
-  created_at double precision not null,
-  updated_at double precision not null,
-  primary key (kind, namespace, document_id)
-);
-
-create index documents_by_kind on documents (kind, id);
-create index documents_due on documents (kind, due_at) where due_at is not null;
-create index documents_over on documents (expires_at) where expires_at is not null;
-
-create table notices (
-  id bigint generated always as identity,
-  namespace text collate "C" not null,
-  notice_id text collate "C" not null,
-  kind text not null,
-  run_id text collate "C" not null,
-  item_id text collate "C",
-  at double precision not null,
-  data_json text not null,
-  -- Who is at it, and until when nobody else is.
-  taken_by text,
-  taken_until double precision not null default 0,
-  primary key (namespace, notice_id)
-);
-
-create index notices_free on notices (taken_until, id);
-
--- Metrics look at the last hour. Blocks are enough to find it by, and cost next to nothing to keep.
-create index tool_call_results_lately on tool_call_results using brin (created_at);
-
-create table thread_steps (
-  namespace text collate "C" not null,
-  thread_id text collate "C" not null,
-  -- Empty for the thread itself; a part of it with steps of its own has another.
-  space text collate "C" not null,
-  step_id text collate "C" not null,
-  parent_id text collate "C",
-  whole boolean not null,
-  created_at double precision not null,
-  note_json text not null,
-  body_json text not null,
-  primary key (namespace, thread_id, space, step_id)
-);
-
--- The last step of a thread is found by one seek.
-create index thread_steps_idle on thread_steps (namespace, thread_id, created_at);
-
-create table thread_writes (
-  namespace text collate "C" not null,
-  thread_id text collate "C" not null,
-  space text collate "C" not null,
-  step_id text collate "C" not null,
-  task_id text collate "C" not null,
-  -- Negative for the runtime's own marks.
-  place bigint not null,
-  channel text not null,
-  body_json text not null,
-  primary key (namespace, thread_id, space, step_id, task_id, place)
-);
-
 -- Metrics find takeovers, and effects known to have happened twice, without reading the history of
 -- every run. Only the few events of these kinds are in the indexes.
 create index events_lately on events (namespace, at)
@@ -416,26 +346,11 @@ create index events_resumes on events (namespace, run_id)
   where kind in ('taken_over', 'lease_lost');
 
 create type run_change as (
-  state text,
-  node text,
-  visit bigint,
-  reached bigint,
-  sets_stop boolean,
-  stop text,
-  sets_waiting_for boolean,
-  waiting_for text,
-  sets_output_json boolean,
-  output_json text,
-  sets_output_digest boolean,
-  output_digest text,
-  sets_error_json boolean,
-  error_json text,
-  sets_wake_at boolean,
-  wake_at double precision,
-  arrive boolean,
-  release boolean,
-  progress boolean,
-  rewind boolean
+  state text, node text, visit bigint, reached bigint, sets_stop boolean, stop text,
+  sets_waiting_for boolean, waiting_for text, sets_output_json boolean, output_json text,
+  sets_output_digest boolean, output_digest text, sets_error_json boolean, error_json text,
+  sets_wake_at boolean, wake_at double precision, arrive boolean, release boolean,
+  progress boolean, rewind boolean
 );
 
 -- Types of their own: a table may get another column while workers that do not know it go on.
@@ -466,12 +381,6 @@ create type checkpoint_row as (
 );
 
 create type commit_head as (
-  i bigint,
-  namespace text,
-  run_id text,
-  commit_id text,
-  worker_id text,
-  fence bigint,
-  arrivals_seen bigint,
-  change json
+  i bigint, namespace text, run_id text, commit_id text, worker_id text, fence bigint,
+  arrivals_seen bigint, change json
 );

@@ -19,13 +19,13 @@ const entry = [
 const together = [
   'model',
   'store',
-  'store/schema',
-  'store/sql',
   'store/memory',
   'store/sqlite',
   'store/postgres',
   'blob',
 ].concat(...['engine', 'worker', 'client'])
+// Rooms of the store contract: one layer, one file.
+const rooms = ['schema', 'sql', 'rules'].map((name) => `store/${name}`)
 // What the thread of a worker needs of its layer, so that it does not load the engine.
 const ofThread = ['lease-memory', 'renewing', 'within'].map((name) => `worker/${name}`)
 
@@ -39,7 +39,7 @@ function fileOf(id: string): string | null {
   if (path === undefined || entry.includes(`${path}.ts`)) return null
   const name = path.slice('src/'.length)
   if (ofThread.includes(name)) return 'worker/thread-parts'
-  const folder = dirname(name)
+  const folder = rooms.includes(dirname(name)) ? 'store' : dirname(name)
   return together.includes(folder) ? `${folder}/${basename(folder)}` : name
 }
 

@@ -1,15 +1,16 @@
 // Damages copies of a golden ledger at random, one after the other, and uses each: opens it, reads
 // and verifies everything, and goes on with its runs. Whatever it meets is an error with a code, or
 // the truth; never another value, a crash, or a second send.
-// corrupt.mjs <ledger's folder> <first seed> <count> <upstream port> [receipts]
-//   receipts   only what receipts say is damaged
+// corrupt.mjs <ledger's folder> <first seed> <count> <upstream port> [receipts | <statement>]
+//   receipts      only what receipts say is damaged
+//   <statement>   what this does to the database, and nothing else
 // One line of JSON for each.
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isCounterfoilError, open } from 'counterfoil'
 import { makeGraphs, orderOutput } from '../replay/golden.mjs'
-import { damage } from './damage.mjs'
+import { damage, damageBy } from './damage.mjs'
 import { post } from './workload.mjs'
 
 const [, , ledger = '', first = '1', count = '1', port = '0', only = ''] = process.argv
@@ -125,7 +126,8 @@ async function one(/** @type {number} */ seed) {
     cpSync(join(ledger, `runs.sqlite${end}`), `${path}${end}`, { recursive: true })
   }
   chmodSync(`${path}.key`, 0o600)
-  const done = damage(path, seed, only === 'receipts')
+  const isNamed = only !== '' && only !== 'receipts'
+  const done = isNamed ? damageBy(path, only) : damage(path, seed, only === 'receipts')
   /** @type {Promise<unknown>[]} */
   const sending = []
   const { order, waiting, family } = makeGraphs(({ tool, to, key }) => {

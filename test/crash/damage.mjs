@@ -106,6 +106,23 @@ function damageBlob(path, random) {
 }
 
 /**
+ * Damage that is named: a statement, with nothing in its way.
+ * @param {string} path
+ * @param {string} sql
+ */
+export function damageBy(path, sql) {
+  const db = new Database(path)
+  const triggers = /** @type {{ name: string, sql: string }[]} */ (
+    db.prepare("select name, sql from sqlite_master where type = 'trigger'").all()
+  )
+  for (const { name } of triggers) db.exec(`drop trigger "${name}"`)
+  const { changes } = db.prepare(sql).run()
+  for (const trigger of triggers) db.exec(trigger.sql)
+  db.close()
+  return { kind: 'statement', where: `${changes} by ${sql}` }
+}
+
+/**
  * Damages the store at `path`; what it has done.
  * @param {string} path
  * @param {number} seed

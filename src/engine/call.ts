@@ -8,11 +8,10 @@ import {
   type Item,
   type Subject,
 } from '../model/records.ts'
+import type { Entry, Settled } from '../model/replay/entry.ts'
 import type { Schema } from '../model/schema.ts'
 import type { ReplayClass, Tool } from '../model/tool.ts'
-import type { Settled } from './answers.ts'
 import type { Result } from './attempt.ts'
-import type { Entry } from './entry.ts'
 import type { Place } from './match.ts'
 import type { WaitSpec } from './waits.ts'
 

@@ -1,8 +1,7 @@
 // Owns: which record answers which call, and which records nothing has claimed yet.
 // Does not own: when an answer is delivered (order.ts), nor what is done without one (gate.ts).
-import { isHeld } from '../model/records.ts'
-import type { Entry, Opening, PlaceRuling } from './entry.ts'
-import { placeKey } from './entry.ts'
+import { type Entry, isUnmatched, type PlaceRuling, placeKey } from '../model/replay/entry.ts'
+import type { Opening } from '../model/replay/opening.ts'
 
 export interface Place {
   readonly tool: string
@@ -24,7 +23,7 @@ export class Match {
     this.entries = opening.entries
     this.places = opening.places
     this.byAfter = [...opening.entries.values()].sort((a, b) => a.record.after - b.record.after)
-    for (const entry of opening.entries.values()) if (holdsUp(entry)) this.unclaimed++
+    for (const entry of opening.entries.values()) if (isUnmatched(entry)) this.unclaimed++
   }
 
   nextPlace(tool: string): Place {
@@ -72,7 +71,7 @@ export class Match {
   see(place: Place): void {
     for (const entry of this.entries.values()) {
       if (!isAt(entry, place) || entry.settled === null || entry.seen) continue
-      if (holdsUp(entry)) this.unclaimed--
+      if (isUnmatched(entry)) this.unclaimed--
       entry.seen = true
     }
   }
@@ -82,7 +81,7 @@ export class Match {
     for (const entry of this.entries.values()) {
       if (!isAt(entry, place) || !entry.seen) continue
       entry.seen = false
-      if (holdsUp(entry)) this.unclaimed++
+      if (isUnmatched(entry)) this.unclaimed++
     }
   }
 
@@ -103,7 +102,7 @@ export class Match {
   }
 
   claim(entry: Entry): void {
-    if (holdsUp(entry)) this.unclaimed--
+    if (isUnmatched(entry)) this.unclaimed--
     entry.matched = true
   }
 
@@ -113,7 +112,7 @@ export class Match {
 
   /** Non-pure records that nothing has claimed. */
   unclaimedEntries(): Entry[] {
-    return [...this.entries.values()].filter(holdsUp)
+    return [...this.entries.values()].filter(isUnmatched)
   }
 
   /** Whether a record that was issued before `seq` was known is still to be claimed. */
@@ -135,13 +134,6 @@ export class Match {
       if (known < seq || entry.record.after < seq) entry.skipped = true
     }
   }
-}
-
-/** A call that was held and never sent has no effect that could be repeated. */
-function holdsUp(entry: Entry): boolean {
-  const { record } = entry
-  if (entry.matched || entry.retired || entry.seen || isHeld(record)) return false
-  return record.replayClass !== 'pure' && record.status !== 'failed'
 }
 
 function isAt({ record }: Entry, { tool, nth }: Place): boolean {

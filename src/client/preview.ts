@@ -17,6 +17,9 @@ export type PreviewAction = ForetoldAction
 export interface PreviewCall {
   readonly tool: string
   readonly nth: number
+  /** With the tool, which record it is: two can have had the same place. */
+  readonly inputHash: string
+  readonly occurrence: number
   readonly replayClass: string
   readonly status: CallRecord['status']
   readonly attempt: number
@@ -75,8 +78,8 @@ async function scopesOf(store: Store, { run }: Loaded): Promise<Loaded[]> {
 }
 
 function shown({ record, replayClass, action, why }: Foretold): PreviewCall {
-  const { tool, nth, status, attempt } = record
-  return { tool, nth, replayClass, status, attempt, action, why }
+  const { tool, nth, inputHash, occurrence, status, attempt } = record
+  return { tool, nth, inputHash, occurrence, replayClass, status, attempt, action, why }
 }
 
 /** What waits or is allowed and has no record of its own, so that no call above tells of it. */

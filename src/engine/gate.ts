@@ -181,9 +181,8 @@ export class Gate {
 
   private verdictOn(call: IssuedCall, quiet: boolean): Verdict {
     const { match, opening } = this.visit
-    const { entry, record } = call
-    const ruling = match.ruling(call.place)
-    const placed = record === null && (ruling?.settled != null || match.canSend(call.place))
+    const { entry, record, ruling } = call
+    const placed = record === null && (ruling?.settled != null || match.canSend(ruling))
     return verdict({
       replayClass: call.replayClass,
       decided: placed || (entry?.ruling ?? entry?.grant ?? null) !== null,
@@ -257,14 +256,14 @@ export class Gate {
       const send = () => this.dispatch.attempt(call, grant)
       return obeyGrant(visit, call, entry, grant, { send, ask: () => this.ask(call) })
     }
-    const ruling = visit.match.ruling(call.place)
+    const { ruling } = call
     if (ruling?.settled) {
       const { settled, decision } = ruling
       const at = visit.clock.now()
       const row = isCopied(decision) ? copiedRow(this.dispatch.intent(call), settled, at) : null
       return this.obeyAnswer(call, settled, row)
     }
-    const send = visit.match.takeSend(call.place)
+    const send = visit.match.takeSend(ruling)
     if (send) this.obeySend(call, send.decision)
   }
 

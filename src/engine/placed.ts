@@ -23,12 +23,13 @@ export function numberCall(match: Match, call: IssuedCall): void {
         ? match.nextOccurrence(tool.name, inputHash)
         : occurrenceOf(callId, match.nextOccurrence(tool.name, `${inputHash}/${callId}`)),
     )
-  } while (match.isTaken(call.key, call.place))
+  } while (match.isTaken(call.key))
+  call.ruling = match.rulingOn(call.key, call.place)
 }
 
 /** The record that answers the call: its own, or the only free one by another id of it. */
 export function findEntry(match: Match, call: IssuedCall): Entry | null {
-  const own = match.find(call.key, call.place, call.tool.replayClass === 'pure')
+  const own = match.find(call)
   if (own !== null || call.placed === null) return own
   const keys = (call.placed.aliases ?? []).map((id) =>
     callKey(call.tool.name, call.inputHash, occurrenceOf(id, 0)),

@@ -44,9 +44,9 @@ export async function checkEdit(call: IssuedCall, schema: Schema, edited: unknow
 export function noteUnusable(visit: Visit, call: IssuedCall, error: Error): DoubtReason {
   const data = { tool: call.tool.name, message: error.message }
   visit.append({ events: [visit.event('decision_unusable', data)] })
-  const { entry, place } = call
+  const { entry, ruling } = call
   const reason = entry?.verifies === false ? 'tampered' : 'unknown'
-  return entry ? reason : (visit.match.ruling(place)?.decision.reason ?? reason)
+  return entry ? reason : (ruling?.decision.reason ?? reason)
 }
 
 /**

@@ -2,7 +2,7 @@
 // and the same verdict as the engine's, asked before it.
 import { type CallRecord, type Item, isAsked, isHeld, isWait, keyOf } from '../records.ts'
 import { type ReplayClass, stricter, type Tool } from '../tool.ts'
-import { type Entry, placeKey } from './entry.ts'
+import type { Entry } from './entry.ts'
 import type { Moment } from './key-window.ts'
 import { knownRecord, rulesOfNoTool } from './known.ts'
 import type { Opening } from './opening.ts'
@@ -40,7 +40,7 @@ export function foretell(visit: Foreteller): Foretold[] {
   const asked = askedBeside(rows.items)
   return rows.records.flatMap((record) => {
     const entry = opening.entries.get(keyOf(record))
-    if (entry === undefined || isReplaced(entry, opening.places)) return []
+    if (entry === undefined || isReplaced(entry, opening)) return []
     const tool = tools.get(record.tool)
     const replayClass = tool ? stricter(record.replayClass, tool.replayClass) : record.replayClass
     const beside = asked.has(keyOf(record)) ? besideCall : null
@@ -61,23 +61,15 @@ const allowed: Fate = { action: 'rerun', why: 'a person has allowed one send' }
 const decided: Fate = { action: 'replay', why: 'a person has decided it' }
 
 /** A failed call that was sent again has a record of its own since: this one is nobody's. */
-function isReplaced(entry: Entry, places: Opening['places']): boolean {
-  if (!entry.retried) return false
-  const { useKey = null, decision } = places.get(placeOf(entry)) ?? {}
-  const subject = decision?.subject ?? null
-  return useKey !== null || subject === null || keyOf(subject) !== entry.key
-}
-
-function placeOf({ record: { tool, nth } }: Entry): string {
-  return placeKey(tool, nth)
+function isReplaced({ key, retried }: Entry, { fates }: Opening): boolean {
+  return retried && (fates.get(key)?.useKey ?? null) !== null
 }
 
 /** What people said of the record, if it is still to be obeyed. */
 function ruledFate({ opening, tools }: Foreteller, entry: Entry): Fate | null {
   const { record } = entry
   if (entry.retried) {
-    // Its run is tried again, and its place has what was decided.
-    if (opening.places.get(placeOf(entry))?.send !== true) return decided
+    if (opening.fates.get(entry.key)?.send !== true) return decided
     return isAsked(record.tool) ? { action: 'park', why: 'a person is asked once more' } : allowed
   }
   if (entry.aside && (tools.get(record.tool)?.replayClass ?? 'pure') === 'pure') {

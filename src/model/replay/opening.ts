@@ -37,6 +37,8 @@ export interface OpeningChanges {
 export interface Opening {
   readonly entries: Map<string, Entry>
   readonly places: Map<string, PlaceRuling>
+  /** What was said of failed calls whose run is tried again, by the key of the failed record. */
+  readonly fates: Map<string, PlaceRuling>
   readonly abandoned: Decision | null
   /** Tool and input of calls failed without knowledge. */
   readonly unresolved: ReadonlySet<string>
@@ -66,6 +68,7 @@ export function openEntries(
 class Opener implements Opening {
   readonly entries = new Map<string, Entry>()
   readonly places = new Map<string, PlaceRuling>()
+  readonly fates = new Map<string, PlaceRuling>()
   readonly changes: OpeningChanges
   readonly unresolved = new Set<string>()
   abandoned: Decision | null = null
@@ -181,7 +184,8 @@ class Opener implements Opening {
       entry.retried = true
       if (decision.outcome !== 'fail') this.unresolved.delete(askKey(entry.record))
     }
-    this.rulePlace(decision)
+    const ruling = this.rulePlace(decision)
+    if (entry && ruling) this.fates.set(entry.key, ruling)
   }
 
   private ruleRecord(entry: Entry, decision: Decision): void {
@@ -236,14 +240,17 @@ class Opener implements Opening {
     return false
   }
 
-  private rulePlace(decision: Decision): void {
-    const subject = decision.subject
-    if (subject === null) return
-    const place = placeKey(subject.tool, subject.nth)
+  private rulePlace(decision: Decision): PlaceRuling | null {
+    const { subject } = decision
+    const ruling = subject && this.rulingBy(decision)
+    if (ruling) this.places.set(placeKey(subject.tool, subject.nth), ruling)
+    return ruling
+  }
+
+  private rulingBy(decision: Decision): PlaceRuling {
     if (decision.outcome === 'send') {
       const useKey = decision.usedBy === null ? null : callKeyOfAttempt(decision.usedBy)
-      this.places.set(place, { decision, settled: null, useKey, send: useKey === null })
-      return
+      return { decision, settled: null, useKey, send: useKey === null }
     }
     const copied = decision.reason === 'same_effect'
     if (decision.outcome === 'use_record' && decision.record !== null && !copied) {
@@ -252,12 +259,11 @@ class Opener implements Opening {
         this.ruleRecord(entry, decision)
       }
       const useKey = keyOf(decision.record)
-      this.places.set(place, { decision, settled: null, useKey, send: false })
-      return
+      return { decision, settled: null, useKey, send: false }
     }
     const known = this.sequence(decision)
     const settled = { ...answerOf(known, null), seq: known.seq, fresh: decision.seq === null }
-    this.places.set(place, { decision: known, settled, useKey: null, send: false })
+    return { decision: known, settled, useKey: null, send: false }
   }
 
   private sequence(decision: Decision): Decision & { seq: number } {

@@ -16,3 +16,6 @@ export const seed = Number(process.env['COUNTERFOIL_SEED'] ?? 20_261_116)
 
 /** Random sequences that are driven through every store. */
 export const sequencesWanted = Number(process.env['COUNTERFOIL_SEQUENCES'] ?? 200)
+
+/** Random programs that are foretold and then killed, of each kind. */
+export const programsForetold = Number(process.env['COUNTERFOIL_FORETOLD'] ?? 200)

@@ -17,6 +17,7 @@ import {
   type Outcome,
   type Vote,
 } from '../model/records.ts'
+import { isAboutSent } from '../model/replay/entry.ts'
 import { validate } from '../model/schema.ts'
 import { faults, type Schema } from '../model/schema-faults.ts'
 import { mayLackResult } from '../model/tool.ts'
@@ -84,8 +85,7 @@ export class Inbox {
     await checkWorkers()
     const now = await store.load(item, placeOf(item))
     const fresh = now?.items.find((row) => row.itemId === itemId) ?? item
-    const wasSent = fresh.reason === 'unknown' || fresh.reason === 'tampered'
-    const quiet = now && wasSent ? quietUntil(now, fresh) : null
+    const quiet = now && isAboutSent(fresh.reason) ? quietUntil(now, fresh) : null
     const choices = choicesOf(now, fresh, clock.now())
     const said = now?.decisions ?? []
     return {

@@ -16,6 +16,7 @@ import {
   type RunRef,
   type Subject,
 } from '../model/records.ts'
+import { openFailures } from '../model/replay/failures.ts'
 import { scopeGraph } from '../model/scope.ts'
 import { parseStored } from '../model/stored.ts'
 import type { Changes, Loaded, Store } from '../store/store.ts'
@@ -102,16 +103,6 @@ function abandonsVoided({ decisions }: Loaded, at: number): Decision[] {
   return decisions
     .filter((row) => row.outcome === 'abandon' && row.voidedAt === null)
     .map((row) => ({ ...bare(row), voidedAt: at }))
-}
-
-/** Failures that no earlier retry has ruled on. */
-function openFailures(now: Loaded): CallRecord[] {
-  const ruled = new Set(
-    now.decisions
-      .filter((row) => row.reason === 'failed' && row.subject !== null)
-      .map((row) => keyOf(row.subject as Subject)),
-  )
-  return now.records.filter((row) => row.status === 'failed' && !ruled.has(keyOf(row)))
 }
 
 /** Every failed call that is not pure has to be named: nothing is sent or kept by silence. */

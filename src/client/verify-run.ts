@@ -21,6 +21,8 @@ import {
   keyOf,
   type Run,
 } from '../model/records.ts'
+import { hadNoEffect } from '../model/replay/attempts.ts'
+import { isAboutSent } from '../model/replay/entry.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Sealed, Store } from '../store/store.ts'
@@ -226,8 +228,12 @@ export class RunCheck {
       const sender = `${last.workerId} at fence ${last.fence}`
       this.find('holder', call, `it was recorded by ${wrote}, and sent by ${sender}`)
     }
-    const denied = last.outcome === 'refused' || last.outcome === 'not_sent'
-    if (!denied || record.status !== 'committed' || this.isExplained(record, call)) return
+    if (
+      !hadNoEffect(last.outcome) ||
+      record.status !== 'committed' ||
+      this.isExplained(record, call)
+    )
+      return
     const message = `its last attempt was ${last.outcome}, and nothing says how it came to a result`
     this.find('outcome', call, message)
   }
@@ -277,7 +283,7 @@ export class RunCheck {
       this.find('decision', decisionId, `its item ${row.itemId} is not there`)
     }
     // What is about a place in the node needs no record there; what is about a record does.
-    const about = row.reason === 'unknown' || row.reason === 'tampered' ? subject : null
+    const about = isAboutSent(row.reason) ? subject : null
     // The result was copied from there: the record may be of another visit, and of another time.
     const used = row.reason === 'same_effect' ? null : record
     for (const named of [about, used]) {

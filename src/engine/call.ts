@@ -8,11 +8,10 @@ import {
   type Item,
   type Subject,
 } from '../model/records.ts'
+import type { Entry, PlaceRuling, Settled } from '../model/replay/entry.ts'
 import type { Schema } from '../model/schema.ts'
 import type { ReplayClass, Tool } from '../model/tool.ts'
-import type { Settled } from './answers.ts'
 import type { Result } from './attempt.ts'
-import type { Entry } from './entry.ts'
 import type { Place } from './match.ts'
 import type { WaitSpec } from './waits.ts'
 
@@ -92,6 +91,8 @@ export class IssuedCall {
   /** The stricter of the tool's class and the recorded one. */
   replayClass: ReplayClass
   entry: Entry | null = null
+  /** What a person said of this call or its place, where its own record does not answer. */
+  ruling: PlaceRuling | null = null
   /** The failed call that this one is, tried again by a person's decision. */
   retries: CallRecord | null = null
   /** Allows one send of a call that has no record yet; consumed with what is written first. */

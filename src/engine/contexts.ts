@@ -4,9 +4,9 @@
 // Does not own: what a context says (model/document.ts), nor its form (model/context-chain.ts).
 import { buildsOn, ContextChain, contextTool } from '../model/context-chain.ts'
 import { type CallRecord, type Decision, keyOf, type Run } from '../model/records.ts'
+import { parseResult } from '../model/replay/answers.ts'
 import { trustedRecords } from '../store/pages.ts'
 import type { Sealed, Store } from '../store/store.ts'
-import { parseResult } from './answers.ts'
 import type { RunLog } from './committer.ts'
 
 export class Contexts {

@@ -7,7 +7,8 @@ import { randomHex } from '../clock.ts'
 import type { FailureData } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { Attempt, CallRecord, Decision, DoubtReason } from '../model/records.ts'
-import { errorOf, parseResult, type Settled } from './answers.ts'
+import { errorOf, parseResult } from '../model/replay/answers.ts'
+import type { Settled } from '../model/replay/entry.ts'
 import {
   type AttemptEnd,
   askProbe,

@@ -15,11 +15,11 @@ import {
   type Subject,
   type UnmatchedCall,
 } from '../model/records.ts'
+import { type Entry, isAboutSent } from '../model/replay/entry.ts'
 import { jsonSchemaOf } from '../model/schema.ts'
 import type { Tool } from '../model/tool.ts'
 import type { Changes } from '../store/store.ts'
 import type { Ask, IssuedCall } from './call.ts'
-import type { Entry } from './entry.ts'
 import { answerFormOf, lookOf } from './look.ts'
 import { sentName } from './rows.ts'
 import type { Visit } from './visit.ts'
@@ -50,7 +50,7 @@ const nothing = {
 
 export function doubtItem(visit: Visit, call: IssuedCall, reason: DoubtReason): Item {
   const record = call.record ?? call.entry?.record ?? null
-  const about = reason === 'unknown' || reason === 'tampered' ? record : null
+  const about = isAboutSent(reason) ? record : null
   const subject = about ? subjectOf(about) : call.subject
   const input = readable(about?.inputJson ?? call.inputJson)
   const item = makeItem(

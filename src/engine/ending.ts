@@ -10,9 +10,10 @@ import {
   type Subject,
   type WaitingFor,
 } from '../model/records.ts'
+import { askKey } from '../model/replay/entry.ts'
+import type { Opening } from '../model/replay/opening.ts'
 import type { RunState } from '../model/run-state.ts'
 import type { RunChange } from '../store/store.ts'
-import type { Opening } from './entry.ts'
 import type { NodeOutcome } from './visit-types.ts'
 import type { Waiting } from './waits.ts'
 
@@ -157,7 +158,7 @@ export function newlyUnresolved(
   before: readonly { tool: string; inputHash: string }[],
   now: ReadonlySet<string>,
 ): { tool: string; inputHash: string }[] {
-  const known = new Set(before.map((row) => `${row.tool}/${row.inputHash}`))
+  const known = new Set(before.map(askKey))
   return [...now]
     .filter((key) => !known.has(key))
     .map((key) => {

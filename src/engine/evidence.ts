@@ -2,8 +2,8 @@
 // takeover, or after its timeout. It is written by attempt id, whoever holds the run now (I2, I11).
 import { pause } from '../clock.ts'
 import { isCounterfoilError } from '../model/errors.ts'
-import { applyEvidence } from '../model/evidence.ts'
 import type { Attempt, Evidence } from '../model/records.ts'
+import { applyEvidence } from '../model/replay/evidence.ts'
 import type { Loaded } from '../store/store.ts'
 import { type AttemptEnd, certainEnd } from './attempt.ts'
 import type { Visit } from './visit.ts'

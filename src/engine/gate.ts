@@ -4,11 +4,12 @@
 import { keptText, sha256 } from '../model/canonical.ts'
 import type { Call } from '../model/context.ts'
 import { type Decision, type DoubtReason, type Item, isHeld } from '../model/records.ts'
+import { ruledRecord } from '../model/replay/answers.ts'
+import { askKey, type Entry, isAboutSent, type Settled } from '../model/replay/entry.ts'
+import { type Verdict, verdict } from '../model/replay/verdict.ts'
 import { validate } from '../model/schema.ts'
 import { occurrenceOf } from '../model/scope.ts'
 import { stricter, type Tool } from '../model/tool.ts'
-import { type Verdict, verdict } from '../model/verdict.ts'
-import { ruledRecord, type Settled } from './answers.ts'
 import { externalIdOf } from './attempt.ts'
 import {
   type Ask,
@@ -22,15 +23,14 @@ import {
 import { Dispatch } from './dispatch.ts'
 import { askItem, doubtItem, itemChanges, known, leftBehindItem, mostAlike } from './doubt.ts'
 import { openApproval } from './ending.ts'
-import type { Entry } from './entry.ts'
 import { obeyGrant } from './grant.ts'
 import { copiedRow, copyOf, findEntry, isCopied, numberCall, placeOf } from './placed.ts'
 import { refuseLate } from './refusal.ts'
 import { askAbout, RiskGate } from './risk.ts'
-import { keyWindowOf, usedGrant } from './rows.ts'
-import { checkOf, noteUnusable, rest, sendsUndecided, statusOf } from './ruling.ts'
+import { knownOf, usedGrant } from './rows.ts'
+import { checkOf, noteUnusable, rest, sendsUndecided } from './ruling.ts'
 import type { Visit } from './visit.ts'
-import { callbackOf, type WaitSpec, Waits } from './waits.ts'
+import { type WaitSpec, Waits } from './waits.ts'
 
 export interface IssueOptions {
   ask?: Ask | null
@@ -181,22 +181,15 @@ export class Gate {
 
   private verdictOn(call: IssuedCall, quiet: boolean): Verdict {
     const { match, opening } = this.visit
-    const { entry, record } = call
-    const ruling = match.ruling(call.place)
-    const placed = record === null && (ruling?.settled != null || match.canSend(call.place))
+    const { entry, record, ruling } = call
+    const placed = record === null && (ruling?.settled != null || match.canSend(ruling))
     return verdict({
       replayClass: call.replayClass,
       decided: placed || (entry?.ruling ?? entry?.grant ?? null) !== null,
-      record: record && {
-        status: statusOf(this.visit, call, record),
-        verifies: entry?.verifies ?? true,
-        unknownAttempts: call.unknownBefore,
-        keyWindow: keyWindowOf(this.visit, call, record),
-        callback: call.ask !== null || isHeld(record) ? 'open' : callbackOf(this.visit, call),
-      },
+      record: record && knownOf(this.visit, call, record),
       unmatched: match.hasUnclaimed(),
       quiet,
-      unresolved: opening.unresolved.has(`${call.tool.name}/${call.inputHash}`),
+      unresolved: opening.unresolved.has(askKey(call.subject)),
       alike: call.placed?.answer ? 'answers' : call.alike.length > 0 ? 'asks' : 'none',
       probe: call.probed,
     })
@@ -263,14 +256,14 @@ export class Gate {
       const send = () => this.dispatch.attempt(call, grant)
       return obeyGrant(visit, call, entry, grant, { send, ask: () => this.ask(call) })
     }
-    const ruling = visit.match.ruling(call.place)
+    const { ruling } = call
     if (ruling?.settled) {
       const { settled, decision } = ruling
       const at = visit.clock.now()
       const row = isCopied(decision) ? copiedRow(this.dispatch.intent(call), settled, at) : null
       return this.obeyAnswer(call, settled, row)
     }
-    const send = visit.match.takeSend(call.place)
+    const send = visit.match.takeSend(ruling)
     if (send) this.obeySend(call, send.decision)
   }
 
@@ -351,7 +344,7 @@ export class Gate {
     const item = doubtItem(visit, call, reason)
     const changes = itemChanges(visit, item)
     const record = call.record
-    if (record?.status === 'pending' && (reason === 'unknown' || reason === 'tampered')) {
+    if (record?.status === 'pending' && isAboutSent(reason)) {
       if (call.entry?.verifies !== false) {
         call.record = { ...record, status: 'in_doubt' }
         changes.records = [call.record]

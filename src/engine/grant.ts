@@ -1,8 +1,8 @@
 // One send that a person has allowed.
 import { keptText } from '../model/canonical.ts'
 import type { Decision } from '../model/records.ts'
+import type { Entry } from '../model/replay/entry.ts'
 import type { IssuedCall } from './call.ts'
-import type { Entry } from './entry.ts'
 import { checkEdit, noteUnusable, rest } from './ruling.ts'
 import type { Visit } from './visit.ts'
 

@@ -1,7 +1,8 @@
 // Brings what has come from outside to a visit that is still busy elsewhere. A park does not rely
 // on this: it counts the arrivals since the load (I10).
+
+import { childDigests } from '../model/replay/arrivals.ts'
 import type { Loaded, Store } from '../store/store.ts'
-import { childDigests } from './arrivals.ts'
 import type { Visit } from './visit.ts'
 
 /** Looks only if something has come since the last look. */

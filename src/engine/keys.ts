@@ -5,7 +5,7 @@ import * as limits from '../model/limits.ts'
 import { type CallRecord, isHeld, sentHash } from '../model/records.ts'
 import { isRecordedKey, type ToolRules } from '../model/tool.ts'
 import type { IssuedCall } from './call.ts'
-import { keyWindowOf } from './rows.ts'
+import { knownOf } from './rows.ts'
 import type { Visit } from './visit.ts'
 
 type KeyFunction = NonNullable<ToolRules['idempotencyKey']>
@@ -68,7 +68,8 @@ export class Keys {
   private unresolvedKey(call: IssuedCall): string | null {
     const { retries } = call
     if (!retries?.unresolved) return null
-    return keyWindowOf(this.visit, call, retries) === 'open' ? retries.idempotencyKey : null
+    const { keyWindow } = knownOf(this.visit, call, retries)
+    return keyWindow === 'open' ? retries.idempotencyKey : null
   }
 
   private stable(call: IssuedCall, make: KeyFunction): string | Error {

@@ -1,8 +1,8 @@
 // Owns: which record answers which call, and which records nothing has claimed yet.
 // Does not own: when an answer is delivered (order.ts), nor what is done without one (gate.ts).
-import { isHeld } from '../model/records.ts'
-import type { Entry, Opening, PlaceRuling } from './entry.ts'
-import { placeKey } from './entry.ts'
+import { type Entry, isUnmatched, type PlaceRuling, placeKey } from '../model/replay/entry.ts'
+import type { Opening } from '../model/replay/opening.ts'
+import type { ReplayClass } from '../model/replay-class.ts'
 
 export interface Place {
   readonly tool: string
@@ -10,9 +10,20 @@ export interface Place {
   readonly nth: number
 }
 
+/** A call that looks for its record. */
+interface Finding {
+  readonly key: string
+  readonly inputHash: string
+  readonly ruling: PlaceRuling | null
+  readonly tool: { readonly replayClass: ReplayClass }
+}
+
 export class Match {
   readonly entries: ReadonlyMap<string, Entry>
   private readonly places: ReadonlyMap<string, PlaceRuling>
+  private readonly fates: ReadonlyMap<string, PlaceRuling>
+  /** What the failed call itself has come for: its place may be another call's by now. */
+  private readonly takenFates = new Set<PlaceRuling>()
   private readonly byAfter: readonly Entry[]
   private firstOpen = 0
   private readonly nths = new Map<string, number>()
@@ -23,8 +34,9 @@ export class Match {
   constructor(opening: Opening) {
     this.entries = opening.entries
     this.places = opening.places
+    this.fates = opening.fates
     this.byAfter = [...opening.entries.values()].sort((a, b) => a.record.after - b.record.after)
-    for (const entry of opening.entries.values()) if (holdsUp(entry)) this.unclaimed++
+    for (const entry of opening.entries.values()) if (isUnmatched(entry)) this.unclaimed++
   }
 
   nextPlace(tool: string): Place {
@@ -40,23 +52,47 @@ export class Match {
     return occurrence
   }
 
-  /** The record of this very call, or the one a person gave to its place. */
-  find(key: string, place: Place, pure: boolean): Entry | null {
+  /** The record of this very call, or the one a person gave to it. */
+  find({ key, inputHash, ruling, tool }: Finding): Entry | null {
     const own = this.entries.get(key)
+    const pure = tool.replayClass === 'pure'
     if (own && !own.matched && !(own.aside && pure)) return own
-    const useKey = pure && !own?.retried ? null : this.ruling(place)?.useKey
-    const given = useKey ? this.entries.get(useKey) : undefined
-    return given && !given.matched ? given : null
+    const given = ruling?.useKey ? this.entries.get(ruling.useKey) : undefined
+    if (given === undefined || given.matched) return null
+    // A pure call is made again rather than answered with what something else has brought.
+    const retried = ruling?.decision.reason === 'failed' && given.record.inputHash === inputHash
+    return pure && !retried ? null : given
   }
 
   /**
    * Whether the record with this key is another call's: a person gave it to another place. One that
-   * is tried again stays its place's own, so that its call takes no other's record instead.
+   * is tried again stays its call's own, so that this takes no other's record instead.
    */
-  isTaken(key: string, place: Place): boolean {
+  isTaken(key: string): boolean {
+    return this.entries.get(key)?.matched === true && this.fate(key) === null
+  }
+
+  /**
+   * What a person said of a failed call that is tried again, or of what was sent for it since. It
+   * is the call's own, wherever that stands by now: other answers may have changed the node's way.
+   */
+  private fate(key: string): PlaceRuling | null {
     const entry = this.entries.get(key)
-    if (entry === undefined || !entry.matched) return false
-    return !(entry.retried && entry.record.nth === place.nth)
+    const ruling = entry?.retried ? this.fates.get(key) : undefined
+    if (entry === undefined || ruling === undefined) return null
+    if (ruling.useKey === null) return ruling.send && !this.canSend(ruling) ? null : ruling
+    // What has used the send may be another call, at its place and with another input.
+    const next = this.entries.get(ruling.useKey)
+    if (next?.record.inputHash !== entry.record.inputHash) return null
+    return next.retried ? this.fate(next.key) : ruling
+  }
+
+  /** What a person said of this call, or of its place: there its input may have moved. */
+  rulingOn(key: string, place: Place): PlaceRuling | null {
+    const own = this.fate(key)
+    if (own) this.takenFates.add(own)
+    const there = this.places.get(placeKey(place.tool, place.nth)) ?? null
+    return own ?? (there && this.takenFates.has(there) ? null : there)
   }
 
   /** Whichever of these records is free, if there is one and no other. */
@@ -72,7 +108,7 @@ export class Match {
   see(place: Place): void {
     for (const entry of this.entries.values()) {
       if (!isAt(entry, place) || entry.settled === null || entry.seen) continue
-      if (holdsUp(entry)) this.unclaimed--
+      if (isUnmatched(entry)) this.unclaimed--
       entry.seen = true
     }
   }
@@ -82,28 +118,23 @@ export class Match {
     for (const entry of this.entries.values()) {
       if (!isAt(entry, place) || !entry.seen) continue
       entry.seen = false
-      if (holdsUp(entry)) this.unclaimed++
+      if (isUnmatched(entry)) this.unclaimed++
     }
   }
 
-  ruling(place: Place): PlaceRuling | null {
-    return this.places.get(placeKey(place.tool, place.nth)) ?? null
-  }
-
-  /** Whether a person has allowed one send at this place, and it was not used. */
-  canSend(place: Place): boolean {
-    const ruling = this.ruling(place)
+  /** Whether a person has allowed one send by this, and it was not used. */
+  canSend(ruling: PlaceRuling | null): boolean {
     return ruling?.send === true && !this.usedSends.has(ruling)
   }
 
-  takeSend(place: Place): PlaceRuling | null {
-    const ruling = this.canSend(place) ? this.ruling(place) : null
-    if (ruling) this.usedSends.add(ruling)
+  takeSend(ruling: PlaceRuling | null): PlaceRuling | null {
+    if (ruling === null || !this.canSend(ruling)) return null
+    this.usedSends.add(ruling)
     return ruling
   }
 
   claim(entry: Entry): void {
-    if (holdsUp(entry)) this.unclaimed--
+    if (isUnmatched(entry)) this.unclaimed--
     entry.matched = true
   }
 
@@ -113,7 +144,7 @@ export class Match {
 
   /** Non-pure records that nothing has claimed. */
   unclaimedEntries(): Entry[] {
-    return [...this.entries.values()].filter(holdsUp)
+    return [...this.entries.values()].filter(isUnmatched)
   }
 
   /** Whether a record that was issued before `seq` was known is still to be claimed. */
@@ -135,13 +166,6 @@ export class Match {
       if (known < seq || entry.record.after < seq) entry.skipped = true
     }
   }
-}
-
-/** A call that was held and never sent has no effect that could be repeated. */
-function holdsUp(entry: Entry): boolean {
-  const { record } = entry
-  if (entry.matched || entry.retired || entry.seen || isHeld(record)) return false
-  return record.replayClass !== 'pure' && record.status !== 'failed'
 }
 
 function isAt({ record }: Entry, { tool, nth }: Place): boolean {

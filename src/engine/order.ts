@@ -3,7 +3,7 @@
 // Quiet).
 // Does not own: records (match.ts), nor what a quiet visit does with its held calls (gate.ts).
 import type { Clock } from '../clock.ts'
-import type { Settled } from './answers.ts'
+import type { Settled } from '../model/replay/entry.ts'
 import type { Match } from './match.ts'
 
 export interface Delivery {

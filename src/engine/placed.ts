@@ -1,11 +1,11 @@
 // Calls that have a place of their own: where a host says which call it is, by an id and not by the
 // order in which it makes them. It may come back for some of its calls only, and in another order.
 import { type CallRecord, callKey, type Decision, keyOf } from '../model/records.ts'
+import { parseResult } from '../model/replay/answers.ts'
+import type { Entry, Settled } from '../model/replay/entry.ts'
 import { occurrenceOf } from '../model/scope.ts'
 import type { Changes } from '../store/store.ts'
-import { parseResult, type Settled } from './answers.ts'
 import type { IssuedCall } from './call.ts'
-import type { Entry } from './entry.ts'
 import type { Match, Place } from './match.ts'
 import type { Visit } from './visit.ts'
 
@@ -23,12 +23,13 @@ export function numberCall(match: Match, call: IssuedCall): void {
         ? match.nextOccurrence(tool.name, inputHash)
         : occurrenceOf(callId, match.nextOccurrence(tool.name, `${inputHash}/${callId}`)),
     )
-  } while (match.isTaken(call.key, call.place))
+  } while (match.isTaken(call.key))
+  call.ruling = match.rulingOn(call.key, call.place)
 }
 
 /** The record that answers the call: its own, or the only free one by another id of it. */
 export function findEntry(match: Match, call: IssuedCall): Entry | null {
-  const own = match.find(call.key, call.place, call.tool.replayClass === 'pure')
+  const own = match.find(call)
   if (own !== null || call.placed === null) return own
   const keys = (call.placed.aliases ?? []).map((id) =>
     callKey(call.tool.name, call.inputHash, occurrenceOf(id, 0)),

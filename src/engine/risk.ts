@@ -2,6 +2,7 @@
 // answer leaves behind. Does not own: what follows (gate.ts).
 // A policy that throws lets nothing pass: the call is refused, and nothing of it is recorded.
 import { CounterfoilError, failureOf } from '../model/errors.ts'
+import { cancelTool } from '../model/replay/waits.ts'
 import {
   type RiskAsk,
   type RiskCall,
@@ -9,7 +10,6 @@ import {
   type RiskReading,
   readAnswer,
 } from '../model/risk.ts'
-import { cancelTool } from '../model/waits.ts'
 import type { Ask, IssuedCall } from './call.ts'
 import { rest } from './ruling.ts'
 import type { Visit } from './visit.ts'

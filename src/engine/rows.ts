@@ -3,7 +3,6 @@
 import { attemptId, attemptName, attemptPlace, callOfAttempt } from '../model/attempt-id.ts'
 import { canonical, sha256 } from '../model/canonical.ts'
 import type { FailureData } from '../model/errors.ts'
-import { keyExpiry, keyUseOf, keyWindow, type Moment } from '../model/key-window.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -13,6 +12,8 @@ import {
   keyOf,
   type Run,
 } from '../model/records.ts'
+import { keyExpiry, type Moment } from '../model/replay/key-window.ts'
+import { knownRecord } from '../model/replay/known.ts'
 import { LiveCall } from './attempt.ts'
 import type { IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
@@ -64,11 +65,12 @@ export function momentOf({ clock, store }: Visit): Moment {
   return { now: clock.now(), steady: store.steadyNow() }
 }
 
-/** Whether a recorded call may be sent again by its key: it would end while that is known. */
-export function keyWindowOf(visit: Visit, call: IssuedCall, record: CallRecord): 'open' | 'closed' {
-  if (record.expiresAt === null) return 'open'
-  const use = keyUseOf(record, visit.loaded.attempts, call.firstSentAt)
-  return keyWindow(use, call.tool.rules, momentOf(visit))
+/** What is known of a recorded call by now: by its rows, and by what this visit has done itself. */
+export function knownOf(visit: Visit, call: IssuedCall, record: CallRecord) {
+  const { entry, unknownBefore, unasked } = call
+  const verifies = entry?.verifies ?? true
+  const learnt = { verifies, unknownAttempts: unknownBefore, asked: !unasked, heard: call }
+  return knownRecord(record, learnt, visit.loaded, call.tool.rules, momentOf(visit))
 }
 
 /** What a person was shown is kept with the question: an answer is about that and nothing else. */
@@ -150,7 +152,7 @@ function freshName({ run, clock }: Visit, place: string): string {
 /** Sent again now, it might be under way when its upstream forgets the key (G6). */
 export function isTooLate(visit: Visit, call: IssuedCall): boolean {
   const { record, unknownBefore } = call
-  return record !== null && unknownBefore > 0 && keyWindowOf(visit, call, record) === 'closed'
+  return record !== null && unknownBefore > 0 && knownOf(visit, call, record).keyWindow === 'closed'
 }
 
 export function tooLate({ tool }: IssuedCall): FailureData {

@@ -1,21 +1,11 @@
-// Small rules of the gate: how a person's answer is checked and what it is bound to, and how an id
-// becomes a number.
-import { canonical, sha256 } from '../model/canonical.ts'
+// Small rules of the gate: how a person's answer is checked, how work is waited for that sends
+// nothing, and what would be sent without a person's word.
 import { CounterfoilError } from '../model/errors.ts'
-import {
-  type CallRecord,
-  type Decision,
-  type DoubtReason,
-  type Item,
-  isAsked,
-  keyOf,
-} from '../model/records.ts'
+import type { DoubtReason } from '../model/records.ts'
+import type { Verdict } from '../model/replay/verdict.ts'
 import { type Schema, validate } from '../model/schema.ts'
 import { isSame } from '../model/state.ts'
 import { mayLackResult } from '../model/tool.ts'
-import type { Verdict } from '../model/verdict.ts'
-import { votersFor } from '../model/vote.ts'
-import type { Loaded } from '../store/store.ts'
 import type { IssuedCall } from './call.ts'
 import type { Visit } from './visit.ts'
 
@@ -50,45 +40,13 @@ export async function checkEdit(call: IssuedCall, schema: Schema, edited: unknow
   )
 }
 
-/**
- * Whether a decision is about what its record says (E1): the hash that it carries is that of what a
- * node asked, or of what was shown of the very input that is held.
- */
-export function isBound(decision: Decision, record: CallRecord, items: readonly Item[]): boolean {
-  const item = items.find((row) => row.itemId === decision.itemId)
-  const asked = isAsked(record.tool)
-  try {
-    const { title, data } = asked ? JSON.parse(record.inputJson ?? 'null') : shownBy(item)
-    if (sha256(canonical({ title, data })) !== decision.shownHash) return false
-    if (asked) return true
-    const inputs = [data.input, item?.body.input]
-    return inputs.every((input) => sha256(canonical(input)) === record.inputHash)
-  } catch {
-    return false // a row that cannot even be read binds nobody
-  }
-}
-
-/** Whether as many people have agreed as had to: by their signed votes, and the signed record. */
-export function hasQuorum(decision: Decision, record: CallRecord, now: Loaded): boolean {
-  if (decision.outcome !== 'approve') return true
-  const { itemId, by } = decision
-  const item = now.items.find((row) => row.itemId === itemId)
-  const asked = isAsked(record.tool) ? JSON.parse(record.inputJson ?? 'null') : null
-  const needed = Math.max(asked?.quorum ?? 1, item?.body.approval?.quorum ?? 1)
-  return votersFor(now.decisions, itemId, 'approve', by).size >= needed
-}
-
 /** A person's answer that does not fit: says why, for whoever is asked again, and about what. */
 export function noteUnusable(visit: Visit, call: IssuedCall, error: Error): DoubtReason {
   const data = { tool: call.tool.name, message: error.message }
   visit.append({ events: [visit.event('decision_unusable', data)] })
-  const { entry, place } = call
+  const { entry, ruling } = call
   const reason = entry?.verifies === false ? 'tampered' : 'unknown'
-  return entry ? reason : (visit.match.ruling(place)?.decision.reason ?? reason)
-}
-
-function shownBy(item: Item | undefined): { title?: string; data: { input: unknown } } {
-  return { title: item?.title ?? '', data: item?.body.data as { input: unknown } }
+  return entry ? reason : (ruling?.decision.reason ?? reason)
 }
 
 /**
@@ -120,19 +78,4 @@ export function sendsUndecided(call: IssuedCall, said: Verdict): boolean {
   if (call.replayClass === 'pure' || call.wait !== null || call.ask !== null) return false
   if (said.do === 'obey') return call.entry?.grant?.kind === 'approval'
   return said.do === 'dispatch' || said.do === 'resend'
-}
-
-/**
- * The status that the verdict is asked about. Late evidence may have cleared every attempt of a
- * doubt: then it was certainly not sent. And of a doubt that was found while nobody asked for the
- * call, its tool has not been heard: it may have a probe, or a key.
- */
-export function statusOf(visit: Visit, call: IssuedCall, record: CallRecord) {
-  const { status } = record
-  if (status !== 'in_doubt') return status
-  const key = keyOf(record)
-  const unheard = ({ state, body: { unasked, subject } }: Item) =>
-    state === 'open' && unasked === true && subject !== null && keyOf(subject) === key
-  const anew = !call.unasked && visit.loaded.items.some(unheard)
-  return call.unknownBefore === 0 || anew ? 'pending' : status
 }

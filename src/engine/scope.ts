@@ -3,11 +3,11 @@
 // Does not own: the hold on the run (worker/hold.ts), which outlives a single scope.
 import type { Call } from '../model/context.ts'
 import { CounterfoilError, ReplayUnsafeError } from '../model/errors.ts'
-import { type CallRecord, type Item, isHeld } from '../model/records.ts'
+import type { CallRecord, Item } from '../model/records.ts'
+import { askKey, type Entry, isLeft } from '../model/replay/entry.ts'
 import { makeTool, type Tool } from '../model/tool.ts'
 import type { Changes } from '../store/store.ts'
 import type { CallRisk, DoubtBefore, Placed } from './call.ts'
-import type { Entry } from './entry.ts'
 import { Gate } from './gate.ts'
 import { placeOf } from './placed.ts'
 import { currentVisit, Visit, type VisitOptions } from './visit.ts'
@@ -70,14 +70,7 @@ export class ScopeVisit extends Visit {
 
   /** Calls on record that were sent, of which nobody knows the outcome or has asked since. */
   left(): Entry[] {
-    return [...this.match.entries.values()].filter(
-      ({ record, matched, unknownAttempts, verifies }) =>
-        !matched &&
-        verifies &&
-        record.status === 'pending' &&
-        !isHeld(record) &&
-        unknownAttempts > 0,
-    )
+    return [...this.match.entries.values()].filter(isLeft)
   }
 
   /** Such a call, as the verdict has it: its tool is probed if it is at hand, nothing is sent. */
@@ -115,7 +108,7 @@ export class ScopeVisit extends Visit {
   /** Nobody knows the outcome of these in other scopes: the same call here goes to a person. */
   beware(calls: Iterable<{ readonly tool: string; readonly inputHash: string }>): void {
     const unresolved = this.opening.unresolved as Set<string>
-    for (const { tool, inputHash } of calls) unresolved.add(`${tool}/${inputHash}`)
+    for (const call of calls) unresolved.add(askKey(call))
   }
 
   override doubt(item: Item, changes: Changes): void {

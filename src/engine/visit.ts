@@ -16,8 +16,9 @@ import {
   type Run,
   type StopRequest,
 } from '../model/records.ts'
+import { type Opening, openEntries } from '../model/replay/opening.ts'
+import type { SignalPool } from '../model/replay/waits.ts'
 import type { RunState } from '../model/run-state.ts'
-import type { SignalPool } from '../model/waits.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, Store } from '../store/store.ts'
 import type { RunLog } from './committer.ts'
 import type { Contexts } from './contexts.ts'
@@ -32,7 +33,6 @@ import {
   type Stopping,
   stopChange,
 } from './ending.ts'
-import { type Opening, openEntries } from './entry.ts'
 import { Match } from './match.ts'
 import { Order } from './order.ts'
 import type { RateLimits } from './rate-limit.ts'
@@ -118,7 +118,7 @@ export class Visit {
     const { version, generation, visit } = this.run
     this.checkpointId = options.scope?.checkpointId ?? checkpointId(version, generation, visit)
     this.at = { visit, ...(options.scope ? { scope: options.scope } : {}) }
-    this.opening = openEntries(options.loaded, options.clock, options.signals)
+    this.opening = openEntries(options.loaded, options.clock.now(), options.signals)
     this.seq = this.opening.seq
     this.signals = this.opening.signals
     this.match = new Match(this.opening)

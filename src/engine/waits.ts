@@ -8,10 +8,12 @@
 import { attemptPlace, placeOfAttempt } from '../model/attempt-id.ts'
 import type { Graph } from '../model/graph.ts'
 import type { CallRecord, Signal, WaitKind } from '../model/records.ts'
-import { overJson, signalJson, trustedSignals } from '../model/waits.ts'
+import { parseResult } from '../model/replay/answers.ts'
+import { childJson, usedSignal } from '../model/replay/arrivals.ts'
+import { deadlineOf } from '../model/replay/callback.ts'
+import type { Settled } from '../model/replay/entry.ts'
+import { overJson, signalJson, trustedSignals } from '../model/replay/waits.ts'
 import type { Loaded } from '../store/store.ts'
-import { parseResult, type Settled } from './answers.ts'
-import { childJson, usedSignal } from './arrivals.ts'
 import type { IssuedCall } from './call.ts'
 import { childId, childOf } from './children.ts'
 import { hear } from './hear.ts'
@@ -86,7 +88,7 @@ export class Waits {
     const { visit } = this
     const { record } = call
     if (record === null || this.calls.has(call)) return
-    const dueAt = deadlineOf(visit, call)
+    const dueAt = this.deadline(call)
     let cancel = () => {}
     const arm = () => {
       if (dueAt === null) return
@@ -143,7 +145,7 @@ export class Waits {
     const ended = () => {
       if (visit.phase !== 'running' || !this.calls.has(call)) return
       this.release(call)
-      const dueAt = deadlineOf(visit, call)
+      const dueAt = this.deadline(call)
       // It was heard of meanwhile.
       if (dueAt !== null && visit.clock.now() < dueAt) this.hold(call)
       else this.end(call)
@@ -158,6 +160,11 @@ export class Waits {
     if (call.wait === null) this.hooks.judge(call)
     else this.settle(call, record, overJson(call.tool.name), null)
     this.visit.touch()
+  }
+
+  private deadline(call: IssuedCall): number | null {
+    const { record, tool } = call
+    return record && deadlineOf(record, tool.rules, this.visit.loaded.attempts, call)
   }
 
   private release(call: IssuedCall): void {
@@ -186,31 +193,6 @@ export class Waits {
     visit.touch({ flush: true })
     return seq
   }
-}
-
-/**
- * When a wait is over, whatever has come. A deferred call that has to be heard of is over when it
- * was not, also before its own deadline.
- */
-export function deadlineOf(visit: Visit, call: IssuedCall): number | null {
-  const { record } = call
-  const dueAt = record?.dueAt ?? null
-  const { heartbeatMs } = call.tool.rules
-  if (record === null || dueAt === null || call.wait !== null || heartbeatMs === null) return dueAt
-  const place = attemptPlace(visit.run.generation, visit.run.visit, call.key, record.attempt)
-  const isOwn = ({ attemptId }: { attemptId: string }) => placeOfAttempt(attemptId) === place
-  const attempt = visit.loaded.attempts.find(isOwn)
-  const sentAt = attempt?.dispatchedAt ?? call.dispatchedAt ?? record.createdAt
-  const heardAt = call.beatAt ?? attempt?.beatAt ?? sentAt
-  return Math.min(dueAt, heardAt + heartbeatMs)
-}
-
-/** Whether a recorded call ends by something that is still to come. */
-export function callbackOf(visit: Visit, call: IssuedCall): 'none' | 'open' | 'overdue' {
-  if (call.wait !== null) return 'open'
-  if (call.tool.rules.callbackMs === null || (call.record?.dueAt ?? null) === null) return 'none'
-  const deadline = deadlineOf(visit, call) ?? 0
-  return visit.clock.now() < deadline ? 'open' : 'overdue'
 }
 
 function shownName(visit: Visit, call: IssuedCall): string {

@@ -6,13 +6,15 @@
 import { pause } from '../clock.ts'
 import type { RunLog } from '../engine/committer.ts'
 import { closedItem, stopChange, waitingForItems } from '../engine/ending.ts'
-import { openEntries } from '../engine/entry.ts'
 import type { Engine } from '../engine/execute.ts'
 import { ScopeVisit, scopeLost } from '../engine/scope.ts'
 import type { Lease } from '../engine/visit.ts'
 import { type CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { type Decision, eventOf, type Item, keyOf, type Run } from '../model/records.ts'
+import { isBlindFailure } from '../model/replay/answers.ts'
+import { isAboutSent, isUnknown } from '../model/replay/entry.ts'
+import { openEntries } from '../model/replay/opening.ts'
 import { scopeVisit } from '../model/scope.ts'
 import type { Tool } from '../model/tool.ts'
 import { rowsOf } from '../store/pages.ts'
@@ -221,8 +223,7 @@ export class Hold {
     const { store } = this.engine
     const decisions = await store.listDecisions(this.run)
     const blind = decisions
-      .filter((row) => row.outcome === 'fail' && row.kind === 'doubt')
-      .filter((row) => row.visit !== visit && isUnknown(row.reason))
+      .filter((row) => isBlindFailure(row) && row.visit !== visit && isAboutSent(row.reason))
       .flatMap(({ subject }) => (subject ? [subject] : []))
     // Also what a dead holder has sent and nobody was asked about yet. Of a held call nothing was
     // sent; what an open scope has under way is its own business.
@@ -243,8 +244,8 @@ export class Hold {
   /** Not if it was certainly not sent, or a person has said what became of it. */
   private async isStillUnknown(call: OpenCall): Promise<boolean> {
     const loaded = await this.load(call)
-    const entry = loaded && openEntries(loaded, this.engine.clock, null).entries.get(keyOf(call))
-    return !entry || (entry.settled === null && entry.unknownAttempts > 0)
+    const entry = loaded && openEntries(loaded, this.engine.clock.now()).entries.get(keyOf(call))
+    return !entry || isUnknown(entry)
   }
 
   /** Calls of open scopes that a person is asked about. */
@@ -252,13 +253,13 @@ export class Hold {
     const items = await this.openItems()
     this.doubts += items.filter(({ kind }) => kind === 'doubt').length
     return items
-      .filter((item) => item.visit !== but && open.has(item.visit) && isUnknown(item.reason))
+      .filter((item) => item.visit !== but && open.has(item.visit) && isAboutSent(item.reason))
       .flatMap(({ body: { subject } }) => (subject ? [subject] : []))
   }
 
   private warnOthers(from: ScopeVisit, { reason, body: { subject } }: Item): void {
     this.doubts++
-    if (subject === null || !isUnknown(reason)) return
+    if (subject === null || !isAboutSent(reason)) return
     for (const visit of this.scopes.values()) if (visit !== from) visit.beware([subject])
   }
 
@@ -389,8 +390,4 @@ export class Hold {
       row.outcome === 'abandon' && row.verifies && row.at >= this.run.updatedAt
     return decisions.find(isIt) ?? null
   }
-}
-
-function isUnknown(reason: Item['reason']): boolean {
-  return reason === 'unknown' || reason === 'tampered'
 }

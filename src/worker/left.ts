@@ -2,11 +2,12 @@
 // knows the outcome, and that nobody has asked for since. A person is asked about them (C2),
 // whether the host comes back for them or not; it may have found other words.
 // Does not own: what is asked (engine/scope.ts), nor when a holder is dead (liveness.ts, leases).
-import type { Entry } from '../engine/entry.ts'
+
 import { momentOf } from '../engine/rows.ts'
 import type { ScopeVisit } from '../engine/scope.ts'
 import { ofCall } from '../model/attempt-id.ts'
-import { keyLeftMs, keyUseOf } from '../model/key-window.ts'
+import type { Entry } from '../model/replay/entry.ts'
+import { keyLeftMs, keyUseOf } from '../model/replay/key-window.ts'
 import { scopeVisit } from '../model/scope.ts'
 import type { LoadAt, OpenCall } from '../store/store.ts'
 

@@ -51,3 +51,52 @@ test('C7 what a callback said counts: landed or refused, the call is answered', 
     expect(order.sent).toHaveLength(1)
   }
 })
+
+test('C7 a deferred call that was not heard of in time is not waited for any longer', async () => {
+  const lab = new Lab()
+  const order = fake(lab, 'order', 'unsafe_on_replay', {
+    ...{ ms: 50, callbackMs: HOUR, heartbeatMs: 2_000 },
+    does: (_n: number, _input: unknown, call: CallInfo) => {
+      call.defer()
+    },
+  })
+  const graph = flow([order.tool], (ctx) => ctx.call(order.tool, 1))
+  await lab.process(graph, null)
+  expect(await foretold(lab, graph)).toEqual([['wait', 'its upstream is to call back']])
+  await lab.pass(3_000)
+  expect(await foretold(lab, graph)).toEqual([['park', 'nobody knows whether it happened']])
+  await lab.store.wakeDue(1)
+  expect(await lab.process(graph, null)).toBe('parked')
+  expect(await lab.state()).toBe('waiting_human')
+})
+
+test('C7 a drift that is open: its records wait, and a note tells of the call', async () => {
+  const lab = new Lab()
+  const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 1_000 })
+  let to = 'ana'
+  const graph = flow([mail.tool], (ctx) => ctx.call(mail.tool, { to }))
+  await lab.process(graph, null, { killWhen: () => mail.sent.length === 1 })
+  to = 'bo'
+  await lab.process(graph, null)
+  const why = 'a person is asked which call it is'
+  expect(await foretold(lab, graph)).toEqual([['wait', why]])
+  const notes = async () => (await lab.preview(graph)).notes.join()
+  expect(await notes()).toContain('a person is asked already: mail: no record matches')
+  await lab.decide({ outcome: 'send' })
+  expect(await notes()).toContain('a person has allowed one send of mail#0')
+  await lab.process(graph, null, { killWhen: () => mail.sent.length === 2 })
+  expect(mail.sent).toHaveLength(2)
+})
+
+test('C7 a run that a person abandoned while it was held ends, and nothing is sent', async () => {
+  const lab = new Lab()
+  const mail = fake(lab, 'mail', 'idempotent_with_key', { ms: 1_000 })
+  const graph = flow([mail.tool], async (ctx) => {
+    await Promise.all([ctx.approval({ title: 'Go?' }), ctx.call(mail.tool, 1)])
+  })
+  await lab.process(graph, null, {
+    leaveWhen: () => lab.durable('counterfoil.approval', 'pending'),
+  })
+  await lab.decide({ outcome: 'abandon' })
+  expect((await lab.preview(graph)).notes.join()).toContain('abandoned by tester')
+})

@@ -6,7 +6,7 @@ import { RefusedError } from '../../src/model/errors.ts'
 import { type Graph, graph } from '../../src/model/graph.ts'
 import type { RiskPolicy } from '../../src/model/risk.ts'
 import { type ReplayClass, recordedKey } from '../../src/model/tool.ts'
-import { atEveryEvent, type Fake, type FakeOptions, fake, flow, Lab } from '../lab.ts'
+import { atEveryEvent, type Fake, type FakeOptions, fake, flow, Lab, work } from '../lab.ts'
 
 type Mail = Fake<{ id: string }>
 
@@ -324,6 +324,41 @@ describe('C10 calls that were failed without knowledge', () => {
     await failed(lab, flowing)
     expect(mail.sent).toHaveLength(1)
     expect(await lab.events('evidence_conflict')).toHaveLength(1)
+    // The word that was voided binds nobody: what became of the call can be said after all.
+    expect((await lab.failedCalls()).map(({ name }) => name)).toEqual(['mail#0'])
+    await lab.retry({ calls: { 'mail#0': { happened: { id: 'seen' } } } })
+    expect(await lab.process(flowing, null)).toBe('ended')
+    expect(await lab.output()).toEqual({ id: 'seen' })
+    expect(mail.sent).toHaveLength(1)
+  })
+
+  test('I5 C10 what was said of a call is its own, though its place has moved', async () => {
+    for (const [fate, sends] of [
+      [{ happened: { id: 'seen' } }, 1],
+      ['send', 2],
+    ] as const) {
+      const lab = new Lab()
+      const to = (input: unknown) => (input as { to: string }).to
+      const does = async (_: number, input: unknown) => {
+        if (to(input) === 'ana') await work(lab, 5_000)
+        return { id: to(input) }
+      }
+      const mail = fake(lab, 'mail', 'unsafe_on_replay', { ms: 10, does })
+      let order = ['ana', 'bo']
+      const flowing = flow([mail.tool], (ctx) =>
+        Promise.all(order.map((to) => ctx.call(mail.tool, { to }))),
+      )
+      await lab.process(flowing, null, { killWhen: () => lab.durable('mail') })
+      expect(await lab.process(flowing, null)).toBe('parked')
+      await lab.decide({ outcome: 'fail' })
+      await failed(lab, flowing)
+      order = ['bo', 'ana']
+      await lab.retry({ madeSure: true, calls: { 'mail#0': fate } })
+      await lab.process(flowing, null)
+      const sent = mail.sent.filter(({ input }) => to(input) === 'ana')
+      expect([fate, sent.length]).toEqual([fate, sends])
+      expect(mail.sent.filter(({ input }) => to(input) === 'bo')).toHaveLength(1)
+    }
   })
 })
 

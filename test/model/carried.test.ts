@@ -1,7 +1,7 @@
 // DESIGN §9, Migrate: which records of a visit answer after its run was moved to another version.
 import { describe, expect, test } from 'vitest'
-import { setAside } from '../../src/model/carried.ts'
 import { type CallRecord, type CallStatus, checkpointId } from '../../src/model/records.ts'
+import { setAside } from '../../src/model/replay/carried.ts'
 import { replayClasses } from '../../src/model/replay-class.ts'
 import { scopeGraph } from '../../src/model/scope.ts'
 import { record } from '../../src/testing/store/fixtures.ts'

@@ -1,6 +1,5 @@
 // I11: what late evidence changes, over hand-made views of a run.
 import { describe, expect, test } from 'vitest'
-import { applyEvidence, type EvidenceView } from '../../src/model/evidence.ts'
 import type {
   Attempt,
   AttemptOutcome,
@@ -9,6 +8,7 @@ import type {
   Evidence,
   Item,
 } from '../../src/model/records.ts'
+import { applyEvidence, type EvidenceView } from '../../src/model/replay/evidence.ts'
 import {
   attempt,
   decision,

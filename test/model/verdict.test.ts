@@ -2,8 +2,8 @@
 // over the whole product of its inputs. The first row that fits is the one that is expected.
 import { describe, expect, test } from 'vitest'
 import type { CallStatus } from '../../src/model/records.ts'
+import { type Known, type Verdict, verdict } from '../../src/model/replay/verdict.ts'
 import { replayClasses, stricter } from '../../src/model/tool.ts'
-import { type Known, type Verdict, verdict } from '../../src/model/verdict.ts'
 
 /** Known, made flat, so that a row can be a pattern over it. */
 interface Facts {

@@ -70,7 +70,7 @@ export const mutants = [
   },
   {
     name: 'grant-not-voided',
-    file: 'src/model/evidence.ts',
+    file: 'src/model/replay/evidence.ts',
     find: '    changes.decisions.push({ ...bare(grant), voidedAt: evidence.at })\n',
     replace: '',
     breaks: 'I11: what is known to have landed is sent again on an older word',
@@ -79,7 +79,7 @@ export const mutants = [
   },
   {
     name: 'drift-guard-off',
-    file: 'src/model/verdict.ts',
+    file: 'src/model/replay/verdict.ts',
     find: '  if (known.unmatched) {\n',
     replace: '  if (known.unmatched && known.unresolved) {\n',
     breaks: 'a call that may be a recorded one with another input is sent',
@@ -88,9 +88,9 @@ export const mutants = [
   },
   {
     name: 'retry-before-the-end',
-    file: 'src/model/decisions/may-decide.ts',
-    find: '    const ended = reported ?? death ?? Number.POSITIVE_INFINITY\n',
-    replace: '    const ended = reported ?? death ?? 0\n',
+    file: 'src/model/replay/attempts.ts',
+    find: '  return reported ?? death ?? Number.POSITIVE_INFINITY\n',
+    replace: '  return reported ?? death ?? 0\n',
     breaks: 'I5: "it did not happen" counts while the attempt may still act',
     fleet: [12],
     tests: ['test/model/decide.test.ts', 'test/engine/evidence.test.ts'],
@@ -99,8 +99,8 @@ export const mutants = [
   {
     name: 'no-quiet-time',
     file: 'src/model/decisions/may-decide.ts',
-    find: '    return { at: ended + row.quietMs, attempt: row.attempt, worker: row.workerId }\n',
-    replace: '    return { at: ended, attempt: row.attempt, worker: row.workerId }\n',
+    find: '    const at = attemptEnd(row, now.deaths) + row.quietMs\n',
+    replace: '    const at = attemptEnd(row, now.deaths)\n',
     breaks: 'I5: "it did not happen" counts while bytes are on the wire',
     fleet: [8],
     tests: ['test/model/decide.test.ts'],
@@ -207,7 +207,7 @@ export const mutants = [
   },
   {
     name: 'evidence-by-key',
-    file: 'src/model/evidence.ts',
+    file: 'src/model/replay/evidence.ts',
     find: '    const settles = landed || allCertain(now, evidence)\n',
     replace: "    const settles = landed || evidence.outcome !== 'unknown'\n",
     breaks: 'I11: what is learnt about one attempt settles the doubt about the others',
@@ -216,7 +216,7 @@ export const mutants = [
   },
   {
     name: 'unsafe-sent-again',
-    file: 'src/model/verdict.ts',
+    file: 'src/model/replay/verdict.ts',
     find: "  if (known.replayClass === 'idempotent_with_key' && record.keyWindow === 'open') {\n",
     replace: "  if (record.keyWindow === 'open') {\n",
     breaks: 'an unsafe call without a receipt is sent again',

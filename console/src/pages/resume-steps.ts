@@ -1,6 +1,6 @@
 // The six questions, and what each verdict means. Which question decided is read off the verdict
 // itself, so that nothing here can differ from the engine.
-import type { Known, Verdict } from '../../../src/model/verdict.ts'
+import type { Known, Verdict } from '../../../src/model/replay/verdict.ts'
 import type { Tone } from '../tone.ts'
 
 export const steps: readonly { readonly asks: string; readonly tells: string }[] = [

@@ -1,7 +1,7 @@
 // How a resume is decided: the verdict in six steps (O7). What is shown is what the engine's own
 // function says about the call that the reader describes.
 import { useState } from 'preact/hooks'
-import { type Known, type Verdict, verdict } from '../../../src/model/verdict.ts'
+import { type Known, type Verdict, verdict } from '../../../src/model/replay/verdict.ts'
 import { Badge, Section } from '../ui/parts.tsx'
 import { Choices } from './resume-choices.tsx'
 import { endings, firstKnown, stepOf, steps } from './resume-steps.ts'

@@ -1,10 +1,11 @@
 // The records of a thread that a branch of it may have to do with: which of them no call of its
 // line stands for, and what is known of each.
-import type { CallRecord, Counterfoil, Decision } from '../../index.ts'
-import { ofCall } from '../../model/attempt-id.ts'
+import type { CallRecord, Counterfoil } from '../../index.ts'
 import { keyOf } from '../../model/records.ts'
+import { ruledRecord } from '../../model/replay/answers.ts'
+import { isUnknown } from '../../model/replay/entry.ts'
+import { openEntries } from '../../model/replay/opening.ts'
 import { scopeVisit } from '../../model/scope.ts'
-import { unknownAttempts } from '../../model/unknown-attempts.ts'
 import { namesOf } from './anchor.ts'
 
 /** All of the tool. Pure ones may be made again, and what failed for certain did nothing. */
@@ -78,17 +79,15 @@ export async function standingOf({ store }: Counterfoil, row: CallRecord): Promi
   const record = loaded?.records.find((each) => keyOf(each) === key)
   if (loaded === null || record === undefined) return { answer: row }
   if (record.status === 'committed' || record.unresolved) return { answer: record }
-  const isAbout = ({ subject }: Pick<Decision, 'subject'>) =>
-    subject !== null && keyOf(subject) === key
-  const item = loaded.items.find(({ state, body }) => state === 'open' && isAbout(body))
+  const item = loaded.items.find(
+    ({ state, body: { subject } }) => state === 'open' && subject && keyOf(subject) === key,
+  )
   if (item) return { itemId: item.itemId }
-  const said = loaded.decisions.findLast((decision) => decision.verifies && isAbout(decision))
-  // Its own line has not come back for what was decided.
-  if (said?.outcome === 'happened') {
-    return { answer: { ...record, status: 'committed', resultJson: said.resultJson } }
-  }
-  if (said?.outcome === 'fail') return { answer: record }
-  const { attempts, evidence } = loaded
-  const unknown = unknownAttempts(record, ofCall(attempts, key), ofCall(evidence, key))
-  return unknown === 0 || said?.outcome === 'did_not_happen' ? 'not sent' : 'under way'
+  const entry = openEntries(loaded, row.createdAt).entries.get(key)
+  if (entry === undefined) return { answer: row }
+  // Its own line has not come back for what was decided, or learnt late.
+  const { settled, ruling, grant } = entry
+  if (ruling) return { answer: settled?.ok ? (ruledRecord(entry, ruling.at) ?? record) : record }
+  if (settled) return settled.ok ? { answer: entry.record } : 'not sent'
+  return grant || !isUnknown(entry) ? 'not sent' : 'under way'
 }

@@ -13,6 +13,7 @@ import {
   type Outcome,
   type Run,
 } from '../records.ts'
+import { attemptEnd } from '../replay/attempts.ts'
 import { type Decider, deciderFault } from '../vote.ts'
 import { type Choice, choiceOf, deniesAttempts, type Lock, outcomesOf } from './outcomes.ts'
 
@@ -123,10 +124,8 @@ export function quietUntil(
   if (subject === null) return null
   const key = keyOf(subject)
   const ends = ofCall(now.attempts, key).map((row) => {
-    const death = row.outlives ? undefined : now.deaths.get(row.workerId)
-    const reported = row.verifies === false ? null : row.endedAt
-    const ended = reported ?? death ?? Number.POSITIVE_INFINITY
-    return { at: ended + row.quietMs, attempt: row.attempt, worker: row.workerId }
+    const at = attemptEnd(row, now.deaths) + row.quietMs
+    return { at, attempt: row.attempt, worker: row.workerId }
   })
   return ends.sort((a, b) => b.at - a.at)[0] ?? { at: 0, attempt: 0, worker: '' }
 }

@@ -8,6 +8,7 @@ import {
   type Outcome,
   type UnmatchedCall,
 } from '../records.ts'
+import { isAboutSent } from '../replay/entry.ts'
 import { neededFor } from '../vote.ts'
 
 /** `if_pending`: use_record states that a record without a receipt happened, and its result. */
@@ -186,8 +187,7 @@ export function needsResult({ body }: Pick<Item, 'body'>, outcome: Outcome): Nee
 }
 
 export function deniesAttempts({ reason }: Item, outcome: Outcome): boolean {
-  const wasSent = reason === 'unknown' || reason === 'tampered'
-  return wasSent && table[outcome]?.denies === true
+  return isAboutSent(reason) && table[outcome]?.denies === true
 }
 
 function said(words: string | ((item: Item) => string), item: Item): string {

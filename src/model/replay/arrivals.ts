@@ -1,13 +1,13 @@
 // What has come for a visit's waits since it was recorded: a signal that is taken, the end of a
-// child. Pure functions over what was loaded; model/waits.ts says which waits are over.
+// child. Pure functions over what was loaded; waits.ts says which waits are over.
 
-import { attemptPlace } from '../model/attempt-id.ts'
-import { canonical } from '../model/canonical.ts'
-import type { Signal } from '../model/records.ts'
-import { spawnTool } from '../model/waits.ts'
-import type { Loaded } from '../store/store.ts'
+import { attemptPlace } from '../attempt-id.ts'
+import { canonical } from '../canonical.ts'
+import type { Run, Signal } from '../records.ts'
+import type { VisitRows } from './rows.ts'
+import { spawnTool } from './waits.ts'
 
-export function usedSignal(signal: Signal, run: Loaded['run'], key: string): Signal {
+export function usedSignal(signal: Signal, run: Run, key: string): Signal {
   return { ...signal, usedBy: attemptPlace(run.generation, run.visit, key, 0) }
 }
 
@@ -31,7 +31,9 @@ export function childJson(envelopeJson: string | null, outputs: ReadonlyMap<stri
 }
 
 /** Digests of children's outputs that were too large for the message of their end. */
-export function childDigests(loaded: Loaded): { runId: string; digest: string }[] {
+export function childDigests(
+  loaded: Pick<VisitRows, 'evidence'>,
+): { runId: string; digest: string }[] {
   return loaded.evidence.flatMap(({ verifies, seq, attemptId: id, resultJson }) => {
     if (!verifies || seq !== null || !id.includes(`/${spawnTool}/`)) return []
     const { runId, outputDigest } = JSON.parse(resultJson ?? '{}') as Envelope

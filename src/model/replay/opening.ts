@@ -1,84 +1,60 @@
 // What a visit finds when it begins: every record with all that was learnt about it since. Late
 // evidence and decisions become answers here, and get the seq that orders them among the results.
-import type { Clock } from '../clock.ts'
-import { callKeyOfAttempt, numberOfAttempt } from '../model/attempt-id.ts'
-import { setAside } from '../model/carried.ts'
+import { callKeyOfAttempt } from '../attempt-id.ts'
 import {
   type Attempt,
   type CallRecord,
   type Decision,
+  type Event,
   type Evidence,
   eventOf,
   type Item,
   isAsked,
   isHeld,
   keyOf,
+  type Signal,
   type Subject,
-} from '../model/records.ts'
-import { unknownAttempts } from '../model/unknown-attempts.ts'
-import { votesOn } from '../model/vote.ts'
-import { answeredWaits, SignalPool, spawnTool, trustedSignals } from '../model/waits.ts'
-import type { Changes, Loaded, Sealed } from '../store/store.ts'
-import { answerOf, isBlindFailure, type Settled, settledBy } from './answers.ts'
+} from '../records.ts'
+import { votesOn } from '../vote.ts'
+import { answerOf, isBlindFailure, settledBy } from './answers.ts'
 import { childJson, usedSignal } from './arrivals.ts'
-import { hasQuorum, isBound } from './ruling.ts'
+import { unknownAttempts, usedAt } from './attempts.ts'
+import { hasQuorum, isBound } from './bound.ts'
+import { setAside } from './carried.ts'
+import { askKey, type Entry, isAboutRecord, type PlaceRuling, placeKey } from './entry.ts'
+import type { Sealed, VisitRows } from './rows.ts'
+import { answeredWaits, SignalPool, spawnTool, trustedSignals } from './waits.ts'
 
-export interface Entry {
-  readonly key: string
-  record: CallRecord
-  readonly verifies: boolean
-  /** Attempts whose outcome nobody knows and no person has ruled out; not counted if settled. */
-  unknownAttempts: number
-  settled: Settled | null
-  /** The decision that settled it; the row follows when the call is matched. */
-  ruling: Decision | null
-  /** A decision that allows one more attempt. */
-  grant: Decision | null
-  matched: boolean
-  /** Given up by the settle rule: it holds no result back any more. */
-  skipped: boolean
-  /** Nobody's any more, by decision: it holds nothing up, but still answers its own call. */
-  retired: boolean
-  /** Its host knows how it ended: it holds nothing up, but still answers its own call. */
-  seen: boolean
-  /** Failed, and its run is tried again: its place has what was decided, the row stays as it is. */
-  retried: boolean
-  /**
-   * Pure, of another version: nobody's, unless its tool is not pure any more. Then the stricter
-   * class rules, and what is on record is not sent (A4).
-   */
-  aside: boolean
-}
-
-/** What a person said about a place: the n-th call of a tool in the visit. */
-export interface PlaceRuling {
-  readonly decision: Decision
-  readonly settled: Settled | null
-  /** The record that answers here. */
-  readonly useKey: string | null
-  /** One send is allowed and not yet used. */
-  readonly send: boolean
+/** Rows that must be durable before anything that follows from them. */
+export interface OpeningChanges {
+  readonly records: CallRecord[]
+  readonly decisions: Decision[]
+  readonly evidence: Evidence[]
+  readonly events: Event[]
+  readonly signals: Signal[]
 }
 
 export interface Opening {
   readonly entries: Map<string, Entry>
   readonly places: Map<string, PlaceRuling>
+  /** What was said of failed calls whose run is tried again, by the key of the failed record. */
+  readonly fates: Map<string, PlaceRuling>
   readonly abandoned: Decision | null
   /** Tool and input of calls failed without knowledge. */
   readonly unresolved: ReadonlySet<string>
-  /** Rows that must be durable before anything that follows from them. */
-  readonly changes: Pick<Changes, 'records' | 'decisions' | 'evidence' | 'events' | 'signals'>
+  readonly changes: OpeningChanges
   /** What was sent to the run and nothing has taken. */
   readonly signals: SignalPool
   readonly seq: number
 }
 
-export function placeKey(tool: string, nth: number): string {
-  return `${tool}#${nth}`
-}
-
-export function openEntries(loaded: Loaded, clock: Clock, signals: SignalPool | null): Opening {
-  const opening = new Opener(loaded, clock, signals)
+/** As the visit begins `at` this time; `signals`: what the visit before it has left untaken. */
+export function openEntries(
+  loaded: VisitRows,
+  at: number,
+  signals: SignalPool | null = null,
+): Opening {
+  const opening = new Opener(loaded, at, signals)
   const aside = setAside(loaded.records, loaded.run)
   for (const record of loaded.records) opening.addRecord(record, aside.has(record))
   // In the order in which they were said. Evidence comes last: a grant rules attempts out, so that
@@ -92,26 +68,25 @@ export function openEntries(loaded: Loaded, clock: Clock, signals: SignalPool | 
 class Opener implements Opening {
   readonly entries = new Map<string, Entry>()
   readonly places = new Map<string, PlaceRuling>()
-  readonly changes: Required<
-    Pick<Changes, 'records' | 'decisions' | 'evidence' | 'events' | 'signals'>
-  >
+  readonly fates = new Map<string, PlaceRuling>()
+  readonly changes: OpeningChanges
   readonly unresolved = new Set<string>()
   abandoned: Decision | null = null
   seq = 0
   readonly signals: SignalPool
   private attempts: Map<string, Sealed<Attempt>[]> | null = null
-  private readonly clock: Clock
-  private readonly loaded: Loaded
+  private readonly at: number
+  private readonly loaded: VisitRows
 
-  constructor(loaded: Loaded, clock: Clock, signals: SignalPool | null) {
-    this.clock = clock
+  constructor(loaded: VisitRows, at: number, signals: SignalPool | null) {
+    this.at = at
     this.loaded = loaded
     this.changes = { records: [], decisions: [], evidence: [], events: [], signals: [] }
     this.signals = signals ?? new SignalPool(trustedSignals(loaded.signals))
     for (const row of [...loaded.records, ...loaded.decisions, ...loaded.evidence]) {
       if (row.seq !== null && row.seq > this.seq) this.seq = row.seq
     }
-    for (const { tool, inputHash } of loaded.unresolved) this.unresolved.add(`${tool}/${inputHash}`)
+    for (const call of loaded.unresolved) this.unresolved.add(askKey(call))
   }
 
   addRecord(row: Sealed<CallRecord>, aside: boolean): void {
@@ -164,12 +139,8 @@ class Opener implements Opening {
 
   /** Waits that something has come for, or whose time is over. */
   answerWaits(): void {
-    const now = this.clock.now()
-    for (const { entry, resultJson, signal } of answeredWaits(
-      this.entries.values(),
-      this.signals,
-      now,
-    )) {
+    const over = answeredWaits(this.entries.values(), this.signals, this.at)
+    for (const { entry, resultJson, signal } of over) {
       const seq = ++this.seq
       this.putRecord(entry, { status: 'committed', seq, resultJson })
       const settled = settledBy(entry.record)
@@ -193,9 +164,8 @@ class Opener implements Opening {
     if (decision.subject === null) return
     const entry = this.entries.get(keyOf(decision.subject))
     if (decision.reason === 'failed') return this.ruleFailed(entry, decision)
-    const byRecord = ['unknown', 'tampered', null].includes(decision.reason)
     // A held call has a record of its own, whatever the doubt that kept it from being sent.
-    if (entry && (byRecord || isHeld(entry.record))) this.ruleRecord(entry, decision)
+    if (entry && (isAboutRecord(decision) || isHeld(entry.record))) this.ruleRecord(entry, decision)
     else this.rulePlace(decision)
   }
 
@@ -212,9 +182,10 @@ class Opener implements Opening {
       entry.retired = true
       entry.matched = true
       entry.retried = true
-      if (decision.outcome !== 'fail') this.unresolved.delete(unresolvedKey(entry.record))
+      if (decision.outcome !== 'fail') this.unresolved.delete(askKey(entry.record))
     }
-    this.rulePlace(decision)
+    const ruling = this.rulePlace(decision)
+    if (entry && ruling) this.fates.set(entry.key, ruling)
   }
 
   private ruleRecord(entry: Entry, decision: Decision): void {
@@ -229,14 +200,13 @@ class Opener implements Opening {
       return
     }
     if (decision.outcome === 'did_not_happen') {
-      const used = decision.usedBy === null ? null : numberOfAttempt(decision.usedBy)
       const attempts = this.attemptsOf(entry.key)
       const { record } = entry
-      entry.unknownAttempts =
-        used === null ? 0 : unknownAttempts(record, attempts, this.loaded.evidence, used)
+      const from = usedAt(decision)
+      entry.unknownAttempts = unknownAttempts(record, attempts, this.loaded.evidence, from)
       entry.ruling = null // an earlier answer that could not be used
       entry.settled = settledBy(entry.record)
-      const usable = used === null && entry.settled === null && entry.verifies
+      const usable = decision.usedBy === null && entry.settled === null && entry.verifies
       entry.grant = usable ? decision : null
       return
     }
@@ -247,7 +217,7 @@ class Opener implements Opening {
     entry.settled = { ...answer, seq: known.seq, fresh: decision.seq === null }
     entry.ruling = known
     entry.grant = null
-    if (isBlindFailure(known)) this.unresolved.add(unresolvedKey(entry.record))
+    if (isBlindFailure(known)) this.unresolved.add(askKey(entry.record))
   }
 
   /** What is said about an approval counts for what was shown, until the same is asked anew. */
@@ -266,18 +236,21 @@ class Opener implements Opening {
       ? `${decision.by} has approved it, but too few others have`
       : `what ${decision.by} was shown is not what the record says`
     const data = { tool: record.tool, message }
-    this.changes.events.push(eventOf(run, this.clock.now(), 'decision_unusable', data))
+    this.changes.events.push(eventOf(run, this.at, 'decision_unusable', data))
     return false
   }
 
-  private rulePlace(decision: Decision): void {
-    const subject = decision.subject
-    if (subject === null) return
-    const place = placeKey(subject.tool, subject.nth)
+  private rulePlace(decision: Decision): PlaceRuling | null {
+    const { subject } = decision
+    const ruling = subject && this.rulingBy(decision)
+    if (ruling) this.places.set(placeKey(subject.tool, subject.nth), ruling)
+    return ruling
+  }
+
+  private rulingBy(decision: Decision): PlaceRuling {
     if (decision.outcome === 'send') {
       const useKey = decision.usedBy === null ? null : callKeyOfAttempt(decision.usedBy)
-      this.places.set(place, { decision, settled: null, useKey, send: useKey === null })
-      return
+      return { decision, settled: null, useKey, send: useKey === null }
     }
     const copied = decision.reason === 'same_effect'
     if (decision.outcome === 'use_record' && decision.record !== null && !copied) {
@@ -286,12 +259,11 @@ class Opener implements Opening {
         this.ruleRecord(entry, decision)
       }
       const useKey = keyOf(decision.record)
-      this.places.set(place, { decision, settled: null, useKey, send: false })
-      return
+      return { decision, settled: null, useKey, send: false }
     }
     const known = this.sequence(decision)
     const settled = { ...answerOf(known, null), seq: known.seq, fresh: decision.seq === null }
-    this.places.set(place, { decision: known, settled, useKey: null, send: false })
+    return { decision: known, settled, useKey: null, send: false }
   }
 
   private sequence(decision: Decision): Decision & { seq: number } {
@@ -316,15 +288,11 @@ class Opener implements Opening {
   }
 
   private putRecord(entry: Entry, change: Partial<CallRecord>): void {
-    entry.record = { ...entry.record, ...change, settledAt: this.clock.now() }
+    entry.record = { ...entry.record, ...change, settledAt: this.at }
     this.changes.records.push(entry.record)
   }
 }
 
 function plain({ verifies: _, ...record }: Sealed<CallRecord>): CallRecord {
   return record
-}
-
-function unresolvedKey({ tool, inputHash }: CallRecord): string {
-  return `${tool}/${inputHash}`
 }

@@ -1,7 +1,7 @@
 // What late evidence changes (I11), as a pure function over the run as it stands. It ends its
 // attempt, closes an undecided doubt of that attempt if it settles it, and voids a grant not yet
 // used; after any other decision it is a conflict, on record, for a person to look at.
-import { callKeyOfAttempt, numberOfAttempt, ofCall } from './attempt-id.ts'
+import { callKeyOfAttempt, ofCall } from '../attempt-id.ts'
 import {
   type Attempt,
   bare,
@@ -13,9 +13,10 @@ import {
   type Item,
   keyOf,
   type Run,
-} from './records.ts'
+} from '../records.ts'
+import { hadNoEffect, usedAt } from './attempts.ts'
 
-/** The part of a loaded run that evidence is judged by. */
+/** The part of a loaded run that evidence is judged by, whatever is known of its MACs. */
 export interface EvidenceView {
   readonly run: Run
   readonly records: readonly CallRecord[]
@@ -109,11 +110,6 @@ function concerns(decision: Decision, attempt: Attempt): boolean {
   return attempt.attempt < usedAt(decision)
 }
 
-/** The number of the attempt that used a grant; Infinity for any other decision. */
-function usedAt({ usedBy }: Decision): number {
-  return usedBy === null ? Infinity : numberOfAttempt(usedBy)
-}
-
 /** What is reported now cannot be true together with what was recorded or decided before. */
 function contradiction(
   record: CallRecord,
@@ -124,9 +120,8 @@ function contradiction(
 ): boolean {
   const landed = evidence.outcome === 'landed'
   if (decision && !unusedGrant) {
-    const denied = evidence.outcome === 'refused' || evidence.outcome === 'not_sent'
     if (decision.outcome !== 'happened') return landed
-    return denied || (landed && evidence.resultJson !== decision.resultJson)
+    return hadNoEffect(evidence.outcome) || (landed && evidence.resultJson !== decision.resultJson)
   }
   // A keyed call may land at every attempt: its upstream counts them as one.
   const keyed = record.replayClass === 'idempotent_with_key'
@@ -142,7 +137,7 @@ function allCertain(now: EvidenceView, evidence: Evidence): boolean {
   const ruledOut = Math.max(0, ...grants.map(usedAt))
   return ofCall(now.attempts, key)
     .filter((row) => row.attemptId !== evidence.attemptId && row.attempt >= ruledOut)
-    .every((row) => row.outcome === 'refused' || row.outcome === 'not_sent')
+    .every((row) => hadNoEffect(row.outcome))
 }
 
 function wake(changes: EvidenceChanges, run: Run): void {

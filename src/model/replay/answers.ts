@@ -1,16 +1,7 @@
 // What a call is answered with: by its receipt, or by what a person said of it.
-import { CallFailedError, type FailureData, OutcomeUnknownError } from '../model/errors.ts'
-import { type CallRecord, type Decision, isAsked, type Vote } from '../model/records.ts'
-import type { Entry } from './entry.ts'
-
-/** What a call is answered with: a value or an error, in its place of the order. */
-export interface Settled {
-  readonly seq: number
-  readonly ok: boolean
-  readonly value: unknown
-  /** Known since the last visit, and not seen by the node before. */
-  readonly fresh?: boolean
-}
+import { CallFailedError, type FailureData, OutcomeUnknownError } from '../errors.ts'
+import { type CallRecord, type Decision, isAsked, type Vote } from '../records.ts'
+import type { Entry, Settled } from './entry.ts'
 
 /** The answer that a settled record gives, fresh or replayed alike. */
 export function settledBy(record: CallRecord): Settled | null {

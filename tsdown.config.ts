@@ -19,6 +19,7 @@ const entry = [
 const together = [
   'model',
   'store',
+  'store/rules',
   'store/memory',
   'store/sqlite',
   'store/postgres',

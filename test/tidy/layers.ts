@@ -33,7 +33,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   open: { files: /^open\.ts$/, layers: ALL_BUT_TESTING, packages: ['*'] },
   clock: { files: /^clock\.ts$/, layers: ['model'], packages: ['node:crypto', 'node:timers'] },
   model: { files: folder('model'), layers: ['clock'], packages: ['@standard-schema/spec'] },
-  contract: { files: /^store\/[^/]+$/, layers: ['model', 'clock'], packages: [] },
+  contract: { files: /^store\/((ports|rules)\/)?[^/]+$/, layers: ['model', 'clock'], packages: [] },
   memory: store('memory'),
   sqlite: store('sqlite', 'better-sqlite3'),
   postgres: store('postgres', 'pg', 'pg-*'),

@@ -14,8 +14,16 @@ import type {
   RunRef,
   Signal,
 } from '../../model/records.ts'
-import type { Document, GraphRow, NewRun, Shared, WorkerRow } from '../store.ts'
-import type { SpaceRef, ThreadStep, ThreadWrite } from '../threads.ts'
+import type {
+  Document,
+  GraphRow,
+  NewRun,
+  Shared,
+  SpaceRef,
+  ThreadStep,
+  ThreadWrite,
+  WorkerRow,
+} from '../store.ts'
 
 export interface RunData {
   run: Run

@@ -28,11 +28,11 @@ export function wakeDue(data: Data, countMax: number): WakePass {
   }
 }
 
-function openItems(data: Data): Item[] {
+export function openItems(data: Data): Item[] {
   return itemsOf(data).filter((item) => item.state === 'open')
 }
 
-function isOverdue(data: Data, { dueAt }: Item): boolean {
+export function isOverdue(data: Data, { dueAt }: Item): boolean {
   return dueAt !== null && dueAt <= data.clock.now()
 }
 

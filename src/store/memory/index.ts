@@ -8,6 +8,7 @@ import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../sto
 import { addRun, type Data, findItem, mustFind, openData, refKey } from './data.ts'
 import { documents } from './documents.ts'
 import { backlog, listOverdue, wakeDue } from './due.ts'
+import { facts } from './facts.ts'
 import { claim, register, renew, withExpiry } from './lease.ts'
 import {
   attemptsOf,
@@ -134,7 +135,7 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
 
 type Sweeps =
   | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
-  | ('recent' | 'takeShare' | 'putShare')
+  | ('facts' | 'recent' | 'takeShare' | 'putShare')
 
 function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
   return {
@@ -145,6 +146,7 @@ function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
     listOverdue: async (countMax) => listOverdue(data, countMax),
     retain: async (keep, countMax) => retain(data, keep, countMax),
     backlog: async () => backlog(data),
+    facts: async (namespace) => facts(data, namespace),
     recent: async (namespace, since) => recent(data, namespace, since),
     takeShare: async (key, workerId, makeMs) => takeShare(data, key, workerId, makeMs),
     putShare: async (key, workerId, shared, shareMs) =>

@@ -1,4 +1,13 @@
 // The steps of foreign runtimes' threads.
+
+import type {
+  Pruning,
+  SpaceRef,
+  StepFilter,
+  ThreadStep,
+  ThreadsPort,
+  ThreadWrite,
+} from '../store.ts'
 import {
   checked,
   compareText,
@@ -10,19 +19,11 @@ import {
   stepsOf,
   writeKey,
 } from '../thread-rules.ts'
-import type {
-  Pruning,
-  SpaceRef,
-  StepFilter,
-  ThreadStep,
-  ThreadStore,
-  ThreadWrite,
-} from '../threads.ts'
 import { type Data, refKey, type SpaceData } from './data.ts'
 import { claimable } from './lease.ts'
 import { isOpenCall } from './read.ts'
 
-export function threads(data: Data): ThreadStore {
+export function threads(data: Data): ThreadsPort {
   const stepsIn = (ref: SpaceRef): Steps => data.spaces.get(spaceKey(ref))?.steps ?? new Map()
   return checked({
     putStep: async (step, seen, head) => {

@@ -6,7 +6,7 @@
 //   inbox      what waits for people, and what they said
 //
 // These three are the core: with them, graphs run, park, are decided and resume, and a killed
-// worker's runs are taken over. The others add to it:
+// worker's runs are taken over. The others add to it; ports.ts says what is missing without each:
 //
 //   retention  takes rows of ended runs when their time is over
 //   shares     one result of a pure tool for many runs

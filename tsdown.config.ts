@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path/posix'
 import { defineConfig } from 'tsdown'
 
 const entry = [
-  ...['src/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
+  ...['src/index.ts', 'src/store/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
   ...['langgraph', 'ai-sdk'].map((name) => `src/adapters/${name}/index.ts`),
   // A thread that workers start, and what it loads; nothing imports them.
   ...['src/worker/keeper-thread.ts', 'src/store/sqlite/renewer.ts'],

@@ -5,18 +5,8 @@ import { CounterfoilError } from '../../model/errors.ts'
 import type { RunRef } from '../../model/records.ts'
 import { letGo } from '../adoption.ts'
 import { isProvable } from '../rules/claims.ts'
-import { eventPage, itemPage, paged, runPage } from '../rules/lists.ts'
-import {
-  attemptsOf,
-  chainOf,
-  checkpointRow,
-  checkpointsOf,
-  keyInputOf,
-  loadedOf,
-  openCallsOf,
-  recordsOf,
-  sealed,
-} from '../rules/read-rows.ts'
+import { itemPage, runPage } from '../rules/lists.ts'
+import { attemptIn, loadedOf, readsOf } from '../rules/read-rows.ts'
 import type { RunRows } from '../rules/run-rows.ts'
 import { applyRows, commitRows } from '../rules/write-rows.ts'
 import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../store.ts'
@@ -161,15 +151,8 @@ function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
 }
 
 type Lookups =
-  | 'registerGraph'
-  | 'keyInput'
-  | 'findAttempt'
-  | 'getSignal'
-  | 'listVersions'
-  | 'openCalls'
-  | 'blobsInUse'
-  | 'rotateKey'
-  | 'readOutput'
+  | ('registerGraph' | 'findAttempt' | 'listVersions')
+  | ('blobsInUse' | 'rotateKey' | 'readOutput')
 
 function lookups(data: Data): Pick<Store, Lookups> {
   return {
@@ -179,19 +162,9 @@ function lookups(data: Data): Pick<Store, Lookups> {
       data.graphs.set(key, known)
       return known
     },
-    keyInput: async (ref, tool, key) => keyInputOf(data.runs.get(refKey(ref)), tool, key),
-    findAttempt: async (tokenHash) => {
-      for (const { run, attempts } of data.runs.values()) {
-        const found = [...attempts.values()].find((row) => row.tokenHash === tokenHash)
-        const { namespace, runId } = run
-        if (found) return { namespace, runId, attemptId: found.attemptId }
-      }
-      return null
-    },
-    getSignal: async (ref, signalId) => data.runs.get(refKey(ref))?.signals.get(signalId) ?? null,
+    findAttempt: async (tokenHash) => attemptIn(data.runs.values(), tokenHash),
     listVersions: async (namespace) => listVersions(data, namespace),
     readOutput: async (run) => run.outputJson,
-    openCalls: async (ref) => openCallsOf(data.runs.get(refKey(ref))),
     blobsInUse: async (digests) => blobsInUse(data, digests),
     rotateKey: async () => {
       const message = 'memory: has no key: nobody else can write to it'
@@ -200,26 +173,14 @@ function lookups(data: Data): Pick<Store, Lookups> {
   }
 }
 
-type Lists =
-  | 'getRun'
-  | 'getItem'
-  | 'listRuns'
-  | 'listItems'
-  | 'listRecords'
-  | 'listAttempts'
-  | 'listEvidence'
-  | 'listDecisions'
-  | 'listEvents'
-  | 'listCheckpoints'
-  | 'loadCheckpoints'
+type Lists = 'getItem' | 'listRuns' | 'listItems'
 
-function lists(data: Data): Pick<Store, Lists> {
-  const of = (ref: RunRef) => data.runs.get(refKey(ref))
+function lists(data: Data): Pick<Store, Lists> & ReturnType<typeof readsOf> {
   return {
-    getRun: async (ref) => {
+    ...readsOf((ref) => {
       if (data.closed) throw new CounterfoilError('STORE_CLOSED', 'memory: this store is closed')
-      return of(ref)?.run ?? null
-    },
+      return data.runs.get(refKey(ref))
+    }),
     getItem: async (namespace, itemId) => findItem(data, { namespace, itemId }),
     listRuns: async (filter) =>
       runPage(
@@ -227,12 +188,5 @@ function lists(data: Data): Pick<Store, Lists> {
         filter,
       ),
     listItems: async (filter) => itemPage(itemsOf(data), filter, data.clock.now()),
-    listRecords: async (ref, page) => paged(recordsOf(of(ref)), page),
-    listAttempts: async (ref) => attemptsOf(of(ref)),
-    listEvidence: async (ref) => [...(of(ref)?.evidence.values() ?? [])].map(sealed),
-    listDecisions: async (ref) => [...(of(ref)?.decisions.values() ?? [])].map(sealed),
-    listEvents: async (ref, page) => eventPage(of(ref)?.events ?? [], page),
-    listCheckpoints: async (ref) => checkpointsOf(of(ref)).map(checkpointRow),
-    loadCheckpoints: async (ref, generation, visit) => chainOf(of(ref), generation, visit),
   }
 }

@@ -23,7 +23,7 @@ import { checkRows, type RunRows } from './run-rows.ts'
 export interface RunsAt {
   readonly now: number
   find(ref: RunRef): RunRows | undefined
-  /** The runs that this one has started. */
+  /** The runs that this one has started, those that were added just now included. */
   childrenOf(ref: RunRef): Iterable<RunRows>
   findItem(of: Pick<Item, 'namespace' | 'itemId'>): Item | null
   /** Makes a run, unless there is one with this id. */

@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path/posix'
 import { defineConfig } from 'tsdown'
 
 const entry = [
-  ...['src/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
+  ...['src/index.ts', 'src/store/index.ts', 'src/testing/index.ts', 'src/cli/main.ts'],
   ...['langgraph', 'ai-sdk'].map((name) => `src/adapters/${name}/index.ts`),
   // A thread that workers start, and what it loads; nothing imports them.
   ...['src/worker/keeper-thread.ts', 'src/store/sqlite/renewer.ts'],
@@ -24,8 +24,8 @@ const together = [
   'store/postgres',
   'blob',
 ].concat(...['engine', 'worker', 'client'])
-// Rooms of the store contract: one layer, one file.
-const rooms = ['schema', 'sql', 'rules'].map((name) => `store/${name}`)
+// Rooms of the model and of the store contract: one layer, one file.
+const rooms = /^(model|store)\/(?!memory|sqlite|postgres)\w+$/
 // What the thread of a worker needs of its layer, so that it does not load the engine.
 const ofThread = ['lease-memory', 'renewing', 'within'].map((name) => `worker/${name}`)
 
@@ -39,7 +39,7 @@ function fileOf(id: string): string | null {
   if (path === undefined || entry.includes(`${path}.ts`)) return null
   const name = path.slice('src/'.length)
   if (ofThread.includes(name)) return 'worker/thread-parts'
-  const folder = rooms.includes(dirname(name)) ? 'store' : dirname(name)
+  const folder = dirname(name).replace(rooms, '$1')
   return together.includes(folder) ? `${folder}/${basename(folder)}` : name
 }
 

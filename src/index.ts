@@ -69,6 +69,7 @@ export {
 } from './model/tool.ts'
 export { type Counterfoil, type OpenOptions, open } from './open.ts'
 export type {
+  OwnStore,
   Page,
   Seen,
   SpaceRef,

@@ -1,4 +1,4 @@
-// Composes a Counterfoil from a store URL and the graphs it shall carry.
+// Composes a Counterfoil from a store, by its URL or as it is given, and the graphs it shall carry.
 import { readFileSync } from 'node:fs'
 import { openFiles } from './blob/files.ts'
 import { withBlobs } from './blob/with-blobs.ts'
@@ -22,8 +22,9 @@ import type { RiskPolicy } from './model/risk.ts'
 import { hidePassword } from './model/url.ts'
 import { compareVersions } from './model/version.ts'
 import type { CounterfoilServer, ServerOptions } from './server/server.ts'
+import { completed, isOwnStore, portMissing, ports, portsOf } from './store/ports.ts'
 import { checkRetention } from './store/retention.ts'
-import type { Retention, Store } from './store/store.ts'
+import type { OwnStore, Port, Retention, Store } from './store/store.ts'
 import { assertedDeath } from './worker/asserted.ts'
 import { declareDead, type Liveness, sockets } from './worker/liveness.ts'
 import { machineOf } from './worker/machine.ts'
@@ -32,8 +33,8 @@ import { Scopes } from './worker/scopes.ts'
 import { Worker, type WorkerOptions } from './worker/worker.ts'
 
 export interface OpenOptions {
-  /** `sqlite:path/to/file.db`, `postgres://user@host/database` or `memory:`. */
-  store: string
+  /** `sqlite:path/to/file.db`, `postgres://user@host/database`, `memory:`, or one of your own. */
+  store: string | OwnStore
   graphs?: readonly Graph[]
   namespace?: string
   /** Asked before a call that is not pure is sent: run it, ask a person, or refuse it. */
@@ -103,12 +104,16 @@ export async function open(options: OpenOptions): Promise<Counterfoil> {
   return compose(store, store.clock, graphs, options)
 }
 
-/** Opens the store that a URL names; its driver is loaded only then. */
+/** Opens the store that a URL names, and loads its driver only then; or takes a user's own. */
 export async function openStore(options: OpenOptions, clock: Clock): Promise<Store> {
   const { store: url, blobDir } = options
   const key = options.key ?? process.env['COUNTERFOIL_KEY']
   const keyed = key === undefined ? {} : { key }
   const warn = warning(options)
+  if (isOwnStore(url)) {
+    const store = telling(completed(url), warn)
+    return blobDir === undefined ? store : blobsBeside(store, blobDir, options)
+  }
   if (url === 'memory:') {
     const { openMemory } = await import('./store/memory/index.ts')
     return telling(openMemory({ clock }), warn)
@@ -205,6 +210,7 @@ export function compose(
       return worker
     },
     server: async (serverOptions = {}) => {
+      if (!portsIn(options).includes('documents')) throw portMissing(store.url, 'documents')
       const { CounterfoilServer } = await import('./server/server.ts')
       const figures = () => ({
         workers: [...workers].map((worker) => worker.stats()),
@@ -311,7 +317,13 @@ function checkOptions(options: OpenOptions): void {
 
 const classes = ['pureMs', 'keyedMs', 'unsafeMs']
 
-function retentionOf({ retention = {} }: OpenOptions): Retention | null {
+function portsIn({ store }: OpenOptions): readonly Port[] {
+  return isOwnStore(store) ? portsOf(store) : ports
+}
+
+/** Null: everything is kept. A wish that the store cannot keep is refused. */
+function retentionOf(options: OpenOptions): Retention | null {
+  const { retention = portsIn(options).includes('retention') ? {} : 'off' } = options
   if (retention === 'off') return null
   const strange = Object.keys(retention).find((key) => !classes.includes(key))
   if (strange !== undefined || typeof retention !== 'object') {
@@ -320,7 +332,9 @@ function retentionOf({ retention = {} }: OpenOptions): Retention | null {
   }
   const keep = { ...limits.retention, ...retention }
   checkRetention(keep)
-  return keep
+  const { store } = options
+  if (!isOwnStore(store) || portsIn(options).includes('retention')) return keep
+  throw portMissing(store.url, 'retention')
 }
 
 function graphMap(graphs: readonly Graph[]): Map<string, Graph> {

@@ -22,6 +22,7 @@ import * as aiSdk from '../src/adapters/ai-sdk/index.ts'
 import * as langgraph from '../src/adapters/langgraph/index.ts'
 import { createProgram } from '../src/cli/program.ts'
 import * as counterfoil from '../src/index.ts'
+import * as store from '../src/store/index.ts'
 import * as testing from '../src/testing/index.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -104,6 +105,9 @@ test('K2 the workflow of docs/guides/ai-sdk.md prints what is shown', () =>
   expectRuns('ai-sdk-workflow.mjs'))
 test('J2 the program of docs/guides/chaos.md prints what is shown', () => expectRuns('chaos.mjs'))
 
+test('L5 the program of docs/guides/own-store.md prints what is shown', () =>
+  expectRuns('own-store.mjs'))
+
 test('O3 every whole program in the documents is run here', () => {
   const run = [
     'ai-sdk-chat',
@@ -117,6 +121,7 @@ test('O3 every whole program in the documents is run here', () => {
     'langgraph-resume',
     'langgraph',
     'operating',
+    'own-store',
     'recovery',
     'releases',
     'scopes',
@@ -254,6 +259,7 @@ test('O3 docs/library.md has every exported name, and every option of tool and o
     counterfoil,
     'counterfoil/langgraph': langgraph,
     'counterfoil/ai-sdk': aiSdk,
+    'counterfoil/store': store,
     'counterfoil/testing': testing,
   }
   const missing = Object.entries(packages).flatMap(([name, all]) => {

@@ -271,6 +271,18 @@ test('N3 the trip is killed at step 4 and charges once; a restart charges twice'
   expect(stdout).toMatch(/4 charge_card +idempotent_with_key +2 /)
 })
 
+test('L5 a process on a store of one’s own is killed: a person is asked, one mail', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...[example('own-store.mjs'), folder()],
+  ])
+  expect(stdout.trim().split('\n')).toEqual([
+    'the first process: SIGKILL',
+    'the second process: send_mail: did it happen?',
+    "the run: { id: 'm-1' }",
+    'mails: 1',
+  ])
+})
+
 /** The four agents; what they and their supervisor have counted. */
 async function fourAgents(...args: string[]) {
   const file = join(folder(), 'figures.json')

@@ -9,12 +9,12 @@ import type {
   SpaceRef,
   StepFilter,
   ThreadStep,
-  ThreadStore,
+  ThreadsPort,
   ThreadWrite,
-} from './threads.ts'
+} from './ports/threads.ts'
 
 /** The same store; what no store could give back as it was is refused before it is asked. */
-export function checked(store: ThreadStore): ThreadStore {
+export function checked(store: ThreadsPort): ThreadsPort {
   return {
     putStep: async (step, seen, head) => {
       checkStep(step)

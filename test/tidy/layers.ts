@@ -34,7 +34,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   clock: { files: /^clock\.ts$/, layers: ['model'], packages: ['node:crypto', 'node:timers'] },
   model: { files: folder('model'), layers: ['clock'], packages: ['@standard-schema/spec'] },
   contract: {
-    files: /^store\/(?:(?:schema|sql|rules)\/)?[^/]+$/,
+    files: /^store\/(?:(?:ports|rules|schema|sql)\/)?[^/]+$/,
     layers: ['model', 'clock'],
     packages: [],
   },

@@ -1,35 +1,18 @@
 // What the memory store keeps: plain maps of rows, one bundle a run.
 import type { Clock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import type { Item, Notice, RunRef } from '../../model/records.ts'
+import { newRows, type RunRows } from '../rules/run-rows.ts'
+import { runNotFound } from '../rules/write-rows.ts'
 import type {
-  Attempt,
-  CallRecord,
-  Checkpoint,
-  Decision,
-  Event,
-  Evidence,
-  Item,
-  Notice,
-  Run,
-  RunRef,
-  Signal,
-} from '../../model/records.ts'
-import type { Document, GraphRow, NewRun, Shared, WorkerRow } from '../store.ts'
-import type { SpaceRef, ThreadStep, ThreadWrite } from '../threads.ts'
-
-export interface RunData {
-  run: Run
-  /** By generation and visit, in that order. */
-  checkpoints: Map<string, Checkpoint>
-  records: Map<string, CallRecord>
-  attempts: Map<string, Attempt>
-  evidence: Map<string, Evidence>
-  items: Map<string, Item>
-  decisions: Map<string, Decision>
-  /** In the order they came, with those that were taken. */
-  signals: Map<string, Signal>
-  events: Event[]
-}
+  Document,
+  GraphRow,
+  NewRun,
+  Shared,
+  SpaceRef,
+  ThreadStep,
+  ThreadWrite,
+  WorkerRow,
+} from '../store.ts'
 
 /** The steps of a thread, or of a part of it, by id. */
 export interface SpaceData {
@@ -47,9 +30,9 @@ export interface Share {
 
 export interface Data {
   readonly clock: Clock
-  readonly runs: Map<string, RunData>
+  readonly runs: Map<string, RunRows>
   /** Whose each item is, in the order they were made. */
-  readonly items: Map<string, RunData>
+  readonly items: Map<string, RunRows>
   readonly workers: Map<string, WorkerRow>
   readonly graphs: Map<string, GraphRow>
   readonly shares: Map<string, Share>
@@ -79,28 +62,14 @@ export function openData(clock: Clock): Data {
 }
 
 /** False if there is a run with this id: then nothing was made. */
-export function addRun(data: Data, { run, checkpoint, event }: NewRun): boolean {
-  if (data.runs.has(refKey(run))) return false
-  data.runs.set(refKey(run), {
-    run,
-    checkpoints: new Map(checkpoint ? [[checkpointKey(checkpoint), checkpoint]] : []),
-    records: new Map(),
-    attempts: new Map(),
-    evidence: new Map(),
-    items: new Map(),
-    decisions: new Map(),
-    signals: new Map(),
-    events: [event],
-  })
+export function addRun(data: Data, made: NewRun): boolean {
+  if (data.runs.has(refKey(made.run))) return false
+  data.runs.set(refKey(made.run), newRows(made))
   return true
 }
 
 export function refKey(ref: RunRef): string {
   return JSON.stringify([ref.namespace, ref.runId])
-}
-
-export function checkpointKey(row: { generation: number; visit: number }): string {
-  return `${row.generation}#${row.visit}`
 }
 
 export function itemKey({ namespace, itemId }: Pick<Item, 'namespace' | 'itemId'>): string {
@@ -111,12 +80,8 @@ export function findItem(data: Data, of: Pick<Item, 'namespace' | 'itemId'>): It
   return data.items.get(itemKey(of))?.items.get(of.itemId) ?? null
 }
 
-export function mustFind(data: Data, ref: RunRef): RunData {
+export function mustFind(data: Data, ref: RunRef): RunRows {
   const found = data.runs.get(refKey(ref))
-  if (found === undefined) {
-    throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${ref.runId}`, {
-      details: { runId: ref.runId, namespace: ref.namespace },
-    })
-  }
+  if (found === undefined) throw runNotFound(ref)
   return found
 }

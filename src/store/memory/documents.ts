@@ -2,15 +2,15 @@
 import { randomHex } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
 import type { Notice } from '../../model/records.ts'
+import { paged } from '../rules/lists.ts'
 import { createSealer } from '../seal.ts'
-import type { Document, DocumentFilter, DocumentStore, NewDocument, Page } from '../store.ts'
+import type { Document, DocumentFilter, DocumentsPort, NewDocument, Page } from '../store.ts'
 import type { Data } from './data.ts'
-import { paged } from './read.ts'
 
 const keyOf = (kind: string, namespace: string, id: string) => JSON.stringify([kind, namespace, id])
 const noticeKey = (namespace: string, noticeId: string) => JSON.stringify([namespace, noticeId])
 
-export function documents(data: Data): DocumentStore {
+export function documents(data: Data): DocumentsPort {
   // Nothing here outlives the process, so its key need not.
   const sealer = createSealer([{ id: 'memory', secret: Buffer.from(randomHex(32), 'hex') }])
   return {

@@ -2,32 +2,25 @@
 // process.
 import type { Clock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import { type CallRecord, type RunRef, sentHash } from '../../model/records.ts'
+import type { RunRef } from '../../model/records.ts'
 import { letGo } from '../adoption.ts'
+import { isProvable } from '../rules/claims.ts'
+import { itemPage, runPage } from '../rules/lists.ts'
+import { attemptIn, loadedOf, readsOf } from '../rules/read-rows.ts'
+import type { RunRows } from '../rules/run-rows.ts'
+import { applyRows, commitRows } from '../rules/write-rows.ts'
 import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../store.ts'
 import { addRun, type Data, findItem, mustFind, openData, refKey } from './data.ts'
 import { documents } from './documents.ts'
 import { backlog, listOverdue, wakeDue } from './due.ts'
+import { facts } from './facts.ts'
 import { claim, register, renew, withExpiry } from './lease.ts'
-import {
-  attemptsOf,
-  blobsInUse,
-  chainOf,
-  checkpointsOf,
-  isOpenCall,
-  listItems,
-  listRuns,
-  listVersions,
-  loadRun,
-  openCall,
-  paged,
-  sealed,
-} from './read.ts'
+import { blobsInUse, itemsOf, listVersions } from './read.ts'
 import { recent } from './recent.ts'
 import { retain } from './retention.ts'
 import { putShare, takeShare } from './shares.ts'
 import { threads } from './threads.ts'
-import { apply, commitOne } from './write.ts'
+import { runsAt } from './write.ts'
 
 export function openMemory({ clock }: { clock: Clock }): Store {
   const data = openData(clock)
@@ -56,7 +49,7 @@ export function openMemory({ clock }: { clock: Clock }): Store {
       return of === undefined ? null : loadRun(data, of, at)
     },
     commit: async (batch) => {
-      const results = batch.map((commit) => commitOne(data, commit))
+      const results = batch.map((commit) => commitRows(runsAt(data), commit))
       const moves = ({ changes }: Commit) => changes.run?.state || changes.children?.length
       return batch.some(moves) ? changed(results) : results
     },
@@ -97,8 +90,12 @@ function amend<T>(
 ): T {
   const of = mustFind(data, ref)
   const { changes, value } = change(loadRun(data, of, at))
-  if (changes) apply(data, of, by, changes)
+  if (changes) applyRows(runsAt(data), of, by, changes)
   return value
+}
+
+function loadRun(data: Data, of: RunRows, at?: LoadAt): Loaded {
+  return loadedOf(of, (workerId) => data.workers.get(workerId)?.diedAt, at)
 }
 
 type Leases = 'register' | 'renew' | 'claim' | 'stopWorker' | 'declareDead' | 'workers' | 'stops'
@@ -123,7 +120,7 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
     },
     workers: async ({ provable = false } = {}) =>
       [...data.workers.values()]
-        .filter((row) => !provable || (row.diedAt === null && row.socketPath !== null))
+        .filter((row) => !provable || isProvable(row))
         .map((row) => withExpiry(data, row)),
     stops: async (workerId) =>
       [...data.runs.values()]
@@ -134,7 +131,7 @@ function leases(data: Data, changed: <T>(value: T) => T): Pick<Store, Leases> {
 
 type Sweeps =
   | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
-  | ('recent' | 'takeShare' | 'putShare')
+  | ('facts' | 'recent' | 'takeShare' | 'putShare')
 
 function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
   return {
@@ -145,6 +142,7 @@ function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
     listOverdue: async (countMax) => listOverdue(data, countMax),
     retain: async (keep, countMax) => retain(data, keep, countMax),
     backlog: async () => backlog(data),
+    facts: async (namespace) => facts(data, namespace),
     recent: async (namespace, since) => recent(data, namespace, since),
     takeShare: async (key, workerId, makeMs) => takeShare(data, key, workerId, makeMs),
     putShare: async (key, workerId, shared, shareMs) =>
@@ -153,15 +151,8 @@ function sweeps(data: Data, changed: <T>(value: T) => T): Pick<Store, Sweeps> {
 }
 
 type Lookups =
-  | 'registerGraph'
-  | 'keyInput'
-  | 'findAttempt'
-  | 'getSignal'
-  | 'listVersions'
-  | 'openCalls'
-  | 'blobsInUse'
-  | 'rotateKey'
-  | 'readOutput'
+  | ('registerGraph' | 'findAttempt' | 'listVersions')
+  | ('blobsInUse' | 'rotateKey' | 'readOutput')
 
 function lookups(data: Data): Pick<Store, Lookups> {
   return {
@@ -171,24 +162,9 @@ function lookups(data: Data): Pick<Store, Lookups> {
       data.graphs.set(key, known)
       return known
     },
-    keyInput: async (ref, tool, key) => {
-      const records = [...(data.runs.get(refKey(ref))?.records.values() ?? [])]
-      const used = records.find((row) => row.tool === tool && row.idempotencyKey === key)
-      return used === undefined ? null : sentHash(used)
-    },
-    findAttempt: async (tokenHash) => {
-      for (const { run, attempts } of data.runs.values()) {
-        const found = [...attempts.values()].find((row) => row.tokenHash === tokenHash)
-        const { namespace, runId } = run
-        if (found) return { namespace, runId, attemptId: found.attemptId }
-      }
-      return null
-    },
-    getSignal: async (ref, signalId) => data.runs.get(refKey(ref))?.signals.get(signalId) ?? null,
+    findAttempt: async (tokenHash) => attemptIn(data.runs.values(), tokenHash),
     listVersions: async (namespace) => listVersions(data, namespace),
     readOutput: async (run) => run.outputJson,
-    openCalls: async (ref) =>
-      [...(data.runs.get(refKey(ref))?.records.values() ?? [])].filter(isOpenCall).map(openCall),
     blobsInUse: async (digests) => blobsInUse(data, digests),
     rotateKey: async () => {
       const message = 'memory: has no key: nobody else can write to it'
@@ -197,49 +173,20 @@ function lookups(data: Data): Pick<Store, Lookups> {
   }
 }
 
-type Lists =
-  | 'getRun'
-  | 'getItem'
-  | 'listRuns'
-  | 'listItems'
-  | 'listRecords'
-  | 'listAttempts'
-  | 'listEvidence'
-  | 'listDecisions'
-  | 'listEvents'
-  | 'listCheckpoints'
-  | 'loadCheckpoints'
+type Lists = 'getItem' | 'listRuns' | 'listItems'
 
-/** Those of one moment as they were put. */
-const byMaking = (a: CallRecord, b: CallRecord) => a.createdAt - b.createdAt
-
-function lists(data: Data): Pick<Store, Lists> {
-  const of = (ref: RunRef) => data.runs.get(refKey(ref))
+function lists(data: Data): Pick<Store, Lists> & ReturnType<typeof readsOf> {
   return {
-    getRun: async (ref) => {
+    ...readsOf((ref) => {
       if (data.closed) throw new CounterfoilError('STORE_CLOSED', 'memory: this store is closed')
-      return of(ref)?.run ?? null
-    },
+      return data.runs.get(refKey(ref))
+    }),
     getItem: async (namespace, itemId) => findItem(data, { namespace, itemId }),
-    listRuns: async (filter) => listRuns(data, filter),
-    listItems: async (filter) => listItems(data, filter),
-    listRecords: async (ref, page) =>
-      paged([...(of(ref)?.records.values() ?? [])].sort(byMaking).map(sealed), page),
-    listAttempts: async (ref) => attemptsOf(of(ref)),
-    listEvidence: async (ref) => [...(of(ref)?.evidence.values() ?? [])].map(sealed),
-    listDecisions: async (ref) => [...(of(ref)?.decisions.values() ?? [])].map(sealed),
-    listEvents: async (ref, { after = 0, ...page }) => {
-      const all = (of(ref)?.events ?? []).map((event, i) => ({ ...event, id: i + 1 }))
-      return paged(
-        all.filter(({ id }) => id > after),
-        page,
-      )
-    },
-    listCheckpoints: async (ref) =>
-      checkpointsOf(of(ref)).map(({ bodyJson, ...row }) => ({
-        ...row,
-        bytes: Buffer.byteLength(bodyJson),
-      })),
-    loadCheckpoints: async (ref, generation, visit) => chainOf(of(ref), generation, visit),
+    listRuns: async (filter) =>
+      runPage(
+        [...data.runs.values()].map(({ run }) => run),
+        filter,
+      ),
+    listItems: async (filter) => itemPage(itemsOf(data), filter, data.clock.now()),
   }
 }

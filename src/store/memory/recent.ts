@@ -2,8 +2,9 @@
 import { type CallRecord, type Event, keyOf } from '../../model/records.ts'
 import { isEnded } from '../../model/run-state.ts'
 import { resumeKinds } from '../recent.ts'
+import type { RunRows } from '../rules/run-rows.ts'
 import type { Recent } from '../store.ts'
-import type { Data, RunData } from './data.ts'
+import type { Data } from './data.ts'
 
 export function recent(data: Data, namespace: string, since: number): Recent {
   const all = [...data.runs.values()].filter((of) => of.run.namespace === namespace)
@@ -31,7 +32,7 @@ export function recent(data: Data, namespace: string, since: number): Recent {
     resumes: counted(takeovers, ({ kind, data }: Event) => ({
       cause: kind === 'lease_lost' ? kind : String(data['cause']),
     })),
-    ended: counted(ends, ({ run, events }: RunData) => ({
+    ended: counted(ends, ({ run, events }: RunRows) => ({
       state: run.state,
       resumed: events.some(isResume),
     })),
@@ -50,7 +51,7 @@ function windowOf({ replayClass, status, usageJson }: CallRecord): number | null
 }
 
 /** An attempt landed against what was on record, and another attempt of its call landed too. */
-function duplicatesOf({ events, records }: RunData, since: number): number {
+function duplicatesOf({ events, records }: RunRows, since: number): number {
   const told = events.filter(
     ({ kind, at, data }) =>
       kind === 'evidence_conflict' && at >= since && data['outcome'] === 'landed' && data['call'],

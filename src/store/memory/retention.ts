@@ -2,10 +2,11 @@
 import { callKeyOfAttempt } from '../../model/attempt-id.ts'
 import { type CallRecord, keyOf, type Swept } from '../../model/records.ts'
 import { checkRetention, dueOf, keepsChildren, tombstone } from '../retention.ts'
+import { isOpenCall } from '../rules/read-rows.ts'
+import type { RunRows } from '../rules/run-rows.ts'
 import type { Retention } from '../store.ts'
-import { type Data, itemKey, type RunData, refKey } from './data.ts'
+import { type Data, itemKey, refKey } from './data.ts'
 import { dropDocuments } from './documents.ts'
-import { isOpenCall } from './read.ts'
 
 export function retain(data: Data, keep: Retention, countMax: number): number {
   checkRetention(keep)
@@ -21,13 +22,13 @@ export function retain(data: Data, keep: Retention, countMax: number): number {
   return due.length
 }
 
-function isNeeded(data: Data, { run }: RunData): boolean {
+function isNeeded(data: Data, { run }: RunRows): boolean {
   if (run.parentRunId === null) return false
   const parent = data.runs.get(refKey({ namespace: run.namespace, runId: run.parentRunId }))
   return keepsChildren(parent?.run ?? null)
 }
 
-function take(data: Data, of: RunData, what: Swept | null): void {
+function take(data: Data, of: RunRows, what: Swept | null): void {
   if (what === null) return
   if (what === 'all') {
     for (const rows of [of.records, of.attempts, of.evidence, of.checkpoints]) rows.clear()

@@ -1,4 +1,14 @@
 // The steps of foreign runtimes' threads.
+import { isOpenCall } from '../rules/read-rows.ts'
+
+import type {
+  Pruning,
+  SpaceRef,
+  StepFilter,
+  ThreadStep,
+  ThreadsPort,
+  ThreadWrite,
+} from '../store.ts'
 import {
   checked,
   compareText,
@@ -10,19 +20,10 @@ import {
   stepsOf,
   writeKey,
 } from '../thread-rules.ts'
-import type {
-  Pruning,
-  SpaceRef,
-  StepFilter,
-  ThreadStep,
-  ThreadStore,
-  ThreadWrite,
-} from '../threads.ts'
 import { type Data, refKey, type SpaceData } from './data.ts'
-import { claimable } from './lease.ts'
-import { isOpenCall } from './read.ts'
+import { isFree } from './lease.ts'
 
-export function threads(data: Data): ThreadStore {
+export function threads(data: Data): ThreadsPort {
   const stepsIn = (ref: SpaceRef): Steps => data.spaces.get(spaceKey(ref))?.steps ?? new Map()
   return checked({
     putStep: async (step, seen, head) => {
@@ -164,7 +165,7 @@ function listIdle(data: Data, namespace: string, before: number): string[] {
 function isAwaited(data: Data, namespace: string, threadId: string): boolean {
   const of = data.runs.get(refKey({ namespace, runId: threadId }))
   if (of === undefined) return false
-  const isHeld = of.run.state === 'running' && claimable(data, of) === null
+  const isHeld = of.run.state === 'running' && !isFree(data, of)
   const isOpen = [...of.items.values()].some(({ state }) => state === 'open')
   return isHeld || isOpen || [...of.records.values()].some(isOpenCall)
 }

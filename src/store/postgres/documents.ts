@@ -1,12 +1,12 @@
 // The server's own small rows, and what people outside must be told; the rules are
 // functions/07_server.sql.
 import * as limits from '../../model/limits.ts'
-import type { Document, DocumentFilter, DocumentStore, Page } from '../store.ts'
+import type { Document, DocumentFilter, DocumentsPort, Page } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { conditions, selectPage } from './list.ts'
 import * as tables from './tables.ts'
 
-export function documents(c: Connection): DocumentStore {
+export function documents(c: Connection): DocumentsPort {
   return {
     conceal: (text) => c.keys.sealer.conceal(text),
     reveal: (concealed) => c.keys.sealer.reveal(concealed),

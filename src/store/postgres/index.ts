@@ -4,6 +4,7 @@ import { amend, commit, starter } from './commit.ts'
 import type { Connection } from './connection.ts'
 import { documents } from './documents.ts'
 import { loadDriver, type Settings } from './driver.ts'
+import { facts } from './facts.ts'
 import { movedSince } from './incarnation.ts'
 import * as lease from './lease.ts'
 import * as list from './list.ts'
@@ -15,11 +16,10 @@ import { recent } from './recent.ts'
 import * as sweep from './sweep.ts'
 import { threads } from './threads.ts'
 
-export type { Query } from './connection.ts'
 export { isPostgresUrl } from './location.ts'
 export type { Migrated, SchemaStatus } from './migrate.ts'
 export type { PostgresOptions, PostgresStatus } from './open.ts'
-export { createPostgresRoles, migratePostgres, postgresStatus, readPostgres } from './open.ts'
+export { createPostgresRoles, migratePostgres, postgresStatus } from './open.ts'
 export type { GivenRole, Roles } from './roles.ts'
 
 /** While one is written on the server another is made here; more of them only split the work. */
@@ -161,7 +161,7 @@ function lookups(c: Connection): Pick<Store, Lookups> {
 
 type Sweeps =
   | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
-  | ('recent' | 'takeShare' | 'putShare')
+  | ('facts' | 'recent' | 'takeShare' | 'putShare')
 
 function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
   return {
@@ -173,6 +173,7 @@ function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
     listOverdue: (countMax) => sweep.listOverdue(c, countMax),
     retain: (keep, countMax) => sweep.retain(c, keep, countMax),
     backlog: () => sweep.backlog(c),
+    facts: (namespace) => facts(c, namespace),
     recent: (namespace, since) => recent(c, namespace, since),
     takeShare: (key, workerId, makeMs) => sweep.takeShare(c, key, workerId, makeMs),
     putShare: (key, by, shared, shareMs) => sweep.putShare(c, key, by, shared, shareMs),

@@ -90,14 +90,6 @@ async function using<T>(where: Where, fn: (c: Connection) => Promise<T>): Promis
   }
 }
 
-/** For whoever looks without opening the store; `schema` is as it is written in SQL. */
-export function readPostgres<T>(
-  where: Where,
-  fn: (query: Query, schema: string) => Promise<T>,
-): Promise<T> {
-  return using(where, (c) => fn((text, values) => c.query(text, values), c.schema))
-}
-
 /** Applies what is missing; for whoever owns the tables. */
 export function migratePostgres(where: Where): Promise<Migrated> {
   return using(where, async (c) => {

@@ -2,8 +2,9 @@
 // loses the one it is a change to is held by 010_threads.sql; that nobody writes to what he has not
 // seen, by 012_seen_steps.sql; that
 // one of those that follow the same head is written, by 015_heads.sql.
+
+import type { Seen, SpaceRef, StepFilter, ThreadStep, ThreadsPort } from '../store.ts'
 import { checked, onLine, stepPage, stepsOf } from '../thread-rules.ts'
-import type { Seen, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
 import { conditions } from './list.ts'
 import * as tables from './tables.ts'
@@ -14,7 +15,7 @@ const ofSpace = 'namespace = $1 and thread_id = $2 and space = $3'
 const seenJson = (seen: Seen) => JSON.stringify(Object.fromEntries(seen))
 const spaceOf = ({ namespace, threadId, space }: SpaceRef) => [namespace, threadId, space]
 
-export function threads(c: Connection): ThreadStore {
+export function threads(c: Connection): ThreadsPort {
   return checked({
     putStep: (step, seen, head) => {
       const { stepId, parentId, whole, createdAt, noteJson, bodyJson } = step

@@ -1,6 +1,6 @@
 // Small rows of the server's own, and the threads of foreign runtimes.
-import type { Document } from '../documents.ts'
-import type { ThreadStep, ThreadWrite } from '../threads.ts'
+import type { Document } from '../ports/documents.ts'
+import type { ThreadStep, ThreadWrite } from '../ports/threads.ts'
 import { count, describe, flag, maybe, text, time } from './describe.ts'
 
 export const documents = describe<Document>(

@@ -1,7 +1,7 @@
 // The server's own small rows, and what people outside must be told.
 import * as limits from '../../model/limits.ts'
 import type { Notice } from '../../model/records.ts'
-import type { Document, DocumentFilter, DocumentStore, NewDocument, Page } from '../store.ts'
+import type { Document, DocumentFilter, DocumentsPort, NewDocument, Page } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { page } from './list.ts'
 import type { SqlValue } from './tables.ts'
@@ -13,7 +13,7 @@ const alive = `select ${tables.documents.columns} from documents where ${ofKey} 
 const drop = `delete from documents where ${ofKey} and ${isAlive} and version = ifnull(?, version)`
 const endNotice = 'delete from notices where namespace = ? and notice_id = ?'
 
-export function documents(c: Connection): DocumentStore {
+export function documents(c: Connection): DocumentsPort {
   return {
     conceal: (text) => c.sealer.conceal(text),
     reveal: (concealed) => c.sealer.reveal(concealed),

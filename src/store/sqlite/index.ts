@@ -8,6 +8,7 @@ import { amend, commit, start } from './commit.ts'
 import type { Connection } from './connection.ts'
 import { documents } from './documents.ts'
 import * as due from './due.ts'
+import { facts } from './facts.ts'
 import { adopt, movedSince } from './incarnation.ts'
 import * as lease from './lease.ts'
 import * as list from './list.ts'
@@ -116,7 +117,7 @@ function leases(c: Connection, changed: () => void): Pick<Store, Leases> {
 
 type Sweeps =
   | ('wakeDue' | 'listOverdue' | 'retain' | 'backlog')
-  | ('recent' | 'takeShare' | 'putShare')
+  | ('facts' | 'recent' | 'takeShare' | 'putShare')
 
 function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
   return {
@@ -128,6 +129,7 @@ function sweeps(c: Connection, changed: () => void): Pick<Store, Sweeps> {
     listOverdue: async (countMax) => c.plain(() => due.listOverdue(c, countMax)),
     retain: createRetention(c),
     backlog: async () => c.read(() => due.backlog(c)),
+    facts: async (namespace) => c.read(() => facts(c, namespace)),
     recent: async (namespace, since) => c.read(() => recent(c, namespace, since)),
     takeShare: async (key, workerId, makeMs) => takeShare(c, key, workerId, makeMs),
     putShare: async (key, workerId, shared, shareMs) => putShare(c, key, workerId, shared, shareMs),

@@ -1,8 +1,9 @@
 // Owns: the steps of foreign runtimes' threads, and what their tasks have written.
 // Invariant: a step that is not whole has its parent: both are looked at and changed under the
 // write lock, whoever appends and whoever prunes.
+
+import type { Pruning, SpaceRef, StepFilter, ThreadStep, ThreadsPort } from '../store.ts'
 import { checked, isAsSeen, onLine, stepPage, stepsOf } from '../thread-rules.ts'
-import type { Pruning, SpaceRef, StepFilter, ThreadStep, ThreadStore } from '../threads.ts'
 import type { Connection } from './connection.ts'
 import { where } from './list.ts'
 import * as tables from './tables.ts'
@@ -28,7 +29,7 @@ const writesOf = `select ${writes.columns} from thread_writes
   where ${ofSpace} and step_id in (select value from json_each(?))
   order by step_id, task_id, place`
 
-export function threads(c: Connection): ThreadStore {
+export function threads(c: Connection): ThreadsPort {
   return checked({
     putStep: async (step, seen, head) =>
       c.write(() => {

@@ -23,9 +23,11 @@ export function alikeConcern(bench: Bench): void {
   bench.describe('what stores once differed in', () => {
     commits(bench)
     forms(bench)
+    notices(bench.of('documents'))
     holding(bench)
+    forgetting(bench.of('retention'))
     claims(bench)
-    adoption(bench)
+    adoption(bench.of('moves'))
     orders(bench)
   })
 }
@@ -115,7 +117,9 @@ function forms({ on, expect }: Bench): void {
     await s.amend(run, { run: { arrive: true } })
     expect(await s.store.getRun(run)).toMatchObject({ errorJson: '{"n":1}', arrivals: 1 })
   })
+}
 
+function notices({ on, expect }: Bench): void {
   on('E10 of two notices with one id in a change the first stays', async (s) => {
     const run = await s.held()
     const notice = { ...ref(), noticeId: 'n1', kind: 'doubt', itemId: null, at: 1 } as const
@@ -137,7 +141,9 @@ function holding({ on, expect }: Bench): void {
     const asked = s.amend(ref(), { run: { state: 'running' } })
     await expect(asked).rejects.toMatchObject({ code: 'WRITE_REFUSED' })
   })
+}
 
+function forgetting({ on, expect }: Bench): void {
   on('D6 a worker that ended is forgotten, though a parked run names it', async (s) => {
     const run = await s.held()
     await s.commit(run, { run: { state: 'paused' } })

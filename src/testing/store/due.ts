@@ -30,7 +30,7 @@ export function dueConcern(bench: Bench): void {
     wakingSome(bench)
     overdue(bench)
     tokens(bench)
-    counting(bench)
+    counting(bench.of('facts'))
   })
 }
 

@@ -14,15 +14,28 @@ import type {
 } from '../../model/records.ts'
 import { callKey } from '../../model/records.ts'
 import { bootId } from '../../store/boot.ts'
-import type { Changes, Commit, CommitResult, Loaded, NewRun, Store } from '../../store/store.ts'
+import { completed, corePorts, ports, portsOf } from '../../store/ports.ts'
+import type {
+  Changes,
+  Commit,
+  CommitResult,
+  Loaded,
+  NewRun,
+  OwnStore,
+  Port,
+  Store,
+} from '../../store/store.ts'
 import { type ManualClock, manualClock } from '../manual-clock.ts'
 
 export interface StoreUnderTest {
   /** A new, empty store. */
-  open(clock: ManualClock): Promise<Store>
+  open(clock: ManualClock): Promise<OwnStore>
   /** The same store once more, after it was closed; for stores that keep what they are given. */
-  reopen?(store: Store, clock: ManualClock): Promise<Store>
+  reopen?(store: Store, clock: ManualClock): Promise<OwnStore>
+  /** Whether it promises everything: one that does has no caveats. */
   durable: boolean
+  /** Those that it has besides the core, which is always tested; every port, if it is not said. */
+  ports?: readonly Port[]
 }
 
 /** The matchers that are used; vitest's and jest's `expect` have them. */
@@ -60,8 +73,13 @@ export interface Subject {
 
 export interface Bench extends TestApi {
   readonly under: StoreUnderTest
+  /** The same store once more; null for one that keeps nothing. */
+  readonly reopen: ((subject: Subject) => Promise<void>) | null
+  has(port: Port): boolean
   /** A test with a store of its own, closed afterwards. */
   on(name: string, fn: (subject: Subject) => Promise<void>): void
+  /** The same bench, whose tests are left out where the store lacks one of these ports. */
+  of(...needs: readonly Port[]): Bench
 }
 
 export const namespace = 'default'
@@ -70,21 +88,49 @@ export const leaseMs = 15_000
 export const worker = 'w_1'
 
 export function createBench(under: StoreUnderTest, api: TestApi): Bench {
-  return {
+  const there = ports.filter((port) => isUnder(under, port))
+  const once = async (fn: (subject: Subject) => Promise<void>) => {
+    const clock = manualClock()
+    const subject = createSubject(opened(await under.open(clock), there), clock)
+    await register(subject, worker)
+    try {
+      await fn(subject)
+    } finally {
+      await subject.store.close()
+    }
+  }
+  const bench: Bench = {
     ...api,
     under,
-    on: (name, fn) =>
-      api.test(name, async () => {
-        const clock = manualClock()
-        const subject = createSubject(await under.open(clock), clock)
-        await register(subject, worker)
-        try {
-          await fn(subject)
-        } finally {
-          await subject.store.close()
-        }
-      }),
+    reopen: under.reopen === undefined ? null : reopening(under, under.reopen, there),
+    has: (port) => there.includes(port),
+    on: (name, fn) => api.test(name, () => once(fn)),
+    of: (...needs) => (needs.every((port) => there.includes(port)) ? bench : { ...bench, on() {} }),
   }
+  return bench
+}
+
+function reopening(
+  under: StoreUnderTest,
+  reopen: NonNullable<StoreUnderTest['reopen']>,
+  there: readonly Port[],
+): NonNullable<Bench['reopen']> {
+  return async (s) => {
+    s.store = opened(await reopen.call(under, s.store, s.clock), there)
+  }
+}
+
+function isUnder({ ports: more = ports }: StoreUnderTest, port: Port): boolean {
+  return corePorts.includes(port) || more.includes(port)
+}
+
+/** A port that nobody asked to test would be one that nothing tests. */
+function opened(store: OwnStore, there: readonly Port[]): Store {
+  const has = portsOf(store).join(', ')
+  if (has !== there.join(', ')) {
+    throw new Error(`the store has the ports ${has}, and these are tested: ${there.join(', ')}`)
+  }
+  return completed(store)
 }
 
 function createSubject(store: Store, clock: ManualClock): Subject {

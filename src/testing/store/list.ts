@@ -31,7 +31,7 @@ export function listConcern(bench: Bench): void {
     runsAndItems(bench)
     ofOneRun(bench)
     cursors(bench)
-    versions(bench)
+    versions(bench.of('facts'))
   })
 }
 

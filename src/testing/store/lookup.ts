@@ -16,7 +16,7 @@ export function lookupConcern(bench: Bench): void {
   bench.describe('lookups', () => {
     graphRows(bench)
     keys(bench)
-    blobs(bench)
+    blobs(bench.of('blobs'))
     late(bench)
   })
 }

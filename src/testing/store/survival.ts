@@ -13,7 +13,6 @@ import {
   namespace,
   record,
   ref,
-  type StoreUnderTest,
   settled,
   signal,
   worker,
@@ -26,17 +25,17 @@ export function survivalConcern(bench: Bench): void {
       expect(s.store.caveats.length === 0).toBe(under.durable)
     })
 
-    on('I12 a store that was not moved says so', async (s) => {
+    bench.of('moves').on('I12 a store that was not moved says so', async (s) => {
       expect(await s.store.moved()).toBe(null)
     })
 
-    if (under.reopen === undefined) return
-    callsLive(bench, under.reopen)
-    waitsLive(bench, under.reopen)
+    if (bench.reopen === null) return
+    callsLive(bench, bench.reopen)
+    waitsLive(bench, bench.reopen)
   })
 }
 
-type Reopen = NonNullable<StoreUnderTest['reopen']>
+type Reopen = NonNullable<Bench['reopen']>
 
 function callsLive({ on, expect }: Bench, reopen: Reopen): void {
   on('B4 everything acknowledged is there after close and open, and verifies', async (s) => {
@@ -50,7 +49,7 @@ function callsLive({ on, expect }: Bench, reopen: Reopen): void {
       events: [event('x')],
     })
     const before = [await s.load(run), await s.events(run), await s.store.workers()]
-    s.store = await reopen(s.store, s.clock)
+    await reopen(s)
     expect([await s.load(run), await s.events(run), await s.store.workers()]).toEqual(before)
   })
 
@@ -67,7 +66,7 @@ function callsLive({ on, expect }: Bench, reopen: Reopen): void {
     const known = { ...graph, name: 'g', version: '1.0.0', fingerprint: 'f', contentJson: '{}' }
     await s.store.registerGraph(known)
     const before = await s.load(run)
-    s.store = await reopen(s.store, s.clock)
+    await reopen(s)
     expect(await s.load(run)).toEqual(before)
     expect(before.checkpoints.length).toBe(2)
     expect(before.run).toMatchObject({ visit: 2, reached: 4, stop })
@@ -79,7 +78,7 @@ function callsLive({ on, expect }: Bench, reopen: Reopen): void {
     const run = await s.held()
     const one = { ...ref(), commitId: 'c1', workerId: worker, fence: run.fence }
     await s.store.commit([{ ...one, changes: { events: [event('once')] } }])
-    s.store = await reopen(s.store, s.clock)
+    await reopen(s)
     expect(await s.store.commit([{ ...one, changes: {} }])).toEqual(['done'])
     expect(await s.store.renew(worker, leaseMs)).toBe(true)
     const next = { ...one, commitId: 'c2', changes: { events: [event('twice')] } }
@@ -87,7 +86,7 @@ function callsLive({ on, expect }: Bench, reopen: Reopen): void {
   })
 }
 
-function waitsLive({ on, expect }: Bench, reopen: Reopen): void {
+function waitsLive({ on, expect, has }: Bench, reopen: Reopen): void {
   on('D5 signals, children, deadlines, tokens and times to wake live on', async (s) => {
     const run = await s.held()
     const sent = { signals: [signal(), signal('s2')], run: { arrive: true } }
@@ -105,9 +104,11 @@ function waitsLive({ on, expect }: Bench, reopen: Reopen): void {
     const wakeAt = s.store.clock.now() + 5
     await s.commit(run, { run: { state: 'waiting_tool', wakeAt, release: true } })
     const key = { namespace, tool: 'look', inputHash: 'h1' }
-    await s.store.takeShare(key, worker, 5_000)
     const shared = { resultJson: '1', externalId: null }
-    await s.store.putShare(key, worker, shared, 60_000)
+    if (has('shares')) {
+      await s.store.takeShare(key, worker, 5_000)
+      await s.store.putShare(key, worker, shared, 60_000)
+    }
     const look = async () => [
       await s.load(run),
       await s.load(ref('kid')),
@@ -115,13 +116,15 @@ function waitsLive({ on, expect }: Bench, reopen: Reopen): void {
       await s.store.findAttempt('t1'),
     ]
     const before = await look()
-    s.store = await reopen(s.store, s.clock)
+    await reopen(s)
     expect(await look()).toEqual(before)
     const { run: parent, signals, evidence: news } = await s.load(run)
     expect(parent).toMatchObject({ state: 'waiting_tool', wakeAt, arrivals: 2 })
     expect([...signals, ...news].map((row) => row.verifies)).toEqual([true, true])
     expect((await s.store.getRun(ref('kid')))?.endedAt === null).toBe(false)
-    expect(await s.store.takeShare(key, worker, 5_000)).toEqual({ do: 'use', shared })
+    if (has('shares')) {
+      expect(await s.store.takeShare(key, worker, 5_000)).toEqual({ do: 'use', shared })
+    }
     s.clock.advance(5)
     expect((await s.store.wakeDue(10)).woken).toBe(1)
   })

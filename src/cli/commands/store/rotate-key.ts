@@ -1,6 +1,5 @@
 // counterfoil store rotate-key
 import type { Command } from 'commander'
-import { keyPath } from '../../../store/sqlite/key.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { wrap } from '../../text.ts'
 
@@ -31,7 +30,7 @@ export function addRotateKey(store: Command): void {
 async function rotate(cli: Cli): Promise<void> {
   await withStore(cli, async (cf) => {
     const keyId = await cf.store.rotateKey()
-    const file = keyPath(cf.store.url.slice('sqlite:'.length))
+    const { keyFile: file } = await cf.store.facts(cli.namespace)
     cli.out.data({ store: cf.store.url, key_id: keyId, key_file: file })
     const text =
       `Key ${keyId} signs from now on; what earlier keys have signed still verifies. Copy ` +

@@ -5,16 +5,15 @@ import { iso } from '../../../client/wire/iso.ts'
 import { lifeOf } from '../../../client/worker.ts'
 import { systemClock } from '../../../clock.ts'
 import { blobDirOf, type Counterfoil } from '../../../open.ts'
-import { isPostgresUrl } from '../../../store/postgres/location.ts'
+import type { StoreFacts } from '../../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { field } from '../../fields.ts'
-import { postgresFacts } from '../../postgres-facts.ts'
-import { sqliteFacts } from '../../sqlite-facts.ts'
-import type { StoreFacts, Which } from '../../store-facts.ts'
 import { bytes, plural, relative, wrap } from '../../text.ts'
 
 interface Status {
   readonly url: string
+  /** A file, beside which its keys and large values may lie; else a database of a server. */
+  readonly local: boolean
   /** By the store's own clock. */
   readonly now: number
   readonly moved: string | null
@@ -56,25 +55,19 @@ async function showStatus(cli: Cli): Promise<void> {
 
 async function look(cli: Cli, cf: Counterfoil): Promise<Status> {
   const { store } = cf
-  const which = { namespace: cli.namespace, now: store.clock.now() }
   const dir = blobDirOf(store.url, cli.blobDir)
   const lives = (await store.workers()).map((row) => lifeOf(row))
   return {
     url: store.url,
-    now: which.now,
+    local: store.local,
+    now: store.clock.now(),
     moved: await store.moved(),
     caveats: store.caveats,
-    facts: await readFacts(cli, store.url, which),
+    facts: await store.facts(cli.namespace),
     blobs: dir === null ? null : await countBlobs(cli, dir),
     alive: lives.filter((life) => life === 'alive').length,
     silent: lives.filter((life) => life === 'silent').length,
   }
-}
-
-/** What is shown of a server has no password; what is asked has. */
-function readFacts(cli: Cli, url: string, which: Which): Promise<StoreFacts> {
-  if (isPostgresUrl(url)) return postgresFacts(cli.storeUrl, which)
-  return sqliteFacts(url.slice('sqlite:'.length), which)
 }
 
 async function countBlobs(cli: Cli, dir: string): Promise<Blobs> {
@@ -90,19 +83,19 @@ async function countBlobs(cli: Cli, dir: string): Promise<Blobs> {
 function statusLines(cli: Cli, status: Status): string[] {
   const { facts, blobs, moved, now } = status
   const { colors } = cli.out
-  const served = isPostgresUrl(status.url)
   const wal = facts.walBytes === 0 ? '' : `, and ${bytes(facts.walBytes)} of write-ahead log`
   const [last] = facts.migrations.slice(-1)
   const adopted = facts.adoptions.at(-1)
   const here = adopted
     ? `adopted by ${adopted.by} ${relative(adopted.at, now)}: ${adopted.reason}`
-    : `the ${served ? 'database' : 'file'} that it was made as`
+    : `the ${status.local ? 'file' : 'database'} that it was made as`
   return [
     colors.bold(status.url),
-    ...field(cli, served ? 'size' : 'file', `${bytes(facts.bytes)}${wal}`),
+    ...field(cli, status.local ? 'file' : 'size', `${bytes(facts.bytes)}${wal}`),
     ...field(cli, 'blobs', blobWords(blobs)),
     ...field(cli, 'schema', `${last?.name ?? 'none'} (${plural(facts.migrations.length, 'step')})`),
-    ...field(cli, 'keys', keyWords(facts.keyIds, served)),
+    ...field(cli, 'keys', keyWords(facts)),
+    ...field(cli, 'durable', durableWords(facts)),
     ...(moved === null
       ? field(cli, 'place', here)
       : field(cli, 'moved', moved).map((line) => colors.red(line))),
@@ -120,10 +113,16 @@ function blobWords(blobs: Blobs | null): string {
   return count === 0 ? 'none' : `${count}, ${bytes(size)}, in ${dir}`
 }
 
-function keyWords(ids: readonly string[], given: boolean): string {
+function keyWords({ keyIds: ids, keyFile }: StoreFacts): string {
   const last = ids.at(-1) ?? 'none'
-  if (given && ids.length > 1) return `${ids.join(', ')}; the last of COUNTERFOIL_KEY signs`
+  if (keyFile === null && ids.length > 1)
+    return `${ids.join(', ')}; the last of COUNTERFOIL_KEY signs`
   return ids.length < 2 ? last : `${ids.join(', ')}; ${last} is the newest`
+}
+
+function durableWords({ durability }: StoreFacts): string {
+  const said = Object.entries(durability).filter(([, value]) => value !== '')
+  return said.map(([name, value]) => `${name} ${value}`).join(', ')
 }
 
 function runWords({ runs, otherRuns }: StoreFacts, namespace: string): string {
@@ -166,6 +165,7 @@ function statusJson({ url, moved, caveats, facts, blobs, alive, silent }: Status
       applied_at: iso(appliedAt),
     })),
     key_ids: facts.keyIds,
+    durability: facts.durability,
     adoptions: facts.adoptions.map((row) => ({ ...row, at: iso(row.at) })),
     runs: facts.runs,
     other_namespaces_runs: facts.otherRuns,

@@ -9,7 +9,7 @@ import {
   type Subject,
   settled,
   worker,
-} from './fixtures.ts'
+} from '../fixtures.ts'
 
 export function recentConcern(bench: Bench): void {
   bench.describe('what was lately done', () => {

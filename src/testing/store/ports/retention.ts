@@ -1,6 +1,6 @@
-import * as limits from '../../model/limits.ts'
-import type { Run } from '../../model/records.ts'
-import type { RunChange } from '../../store/store.ts'
+import * as limits from '../../../model/limits.ts'
+import type { Run } from '../../../model/records.ts'
+import type { RunChange } from '../../../store/store.ts'
 import {
   attempt,
   type Bench,
@@ -19,7 +19,7 @@ import {
   type Subject,
   settled,
   signal,
-} from './fixtures.ts'
+} from '../fixtures.ts'
 
 const dayMs = 24 * 3_600_000
 const keep = { pureMs: dayMs, keyedMs: 2 * dayMs, unsafeMs: limits.retentionFloorMs }

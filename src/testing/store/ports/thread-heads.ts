@@ -1,6 +1,6 @@
-import type { ThreadStep } from '../../store/store.ts'
-import { asidePrefix, bodySum } from '../../store/thread-rules.ts'
-import type { Bench, Subject } from './fixtures.ts'
+import type { ThreadStep } from '../../../store/store.ts'
+import { asidePrefix, bodySum } from '../../../store/thread-rules.ts'
+import type { Bench, Subject } from '../fixtures.ts'
 import { listed, put, space, step } from './threads.ts'
 
 const next = ({ store }: Subject, one: ThreadStep, head: string | null) =>

@@ -1,6 +1,6 @@
-import type { Seen, ThreadStep } from '../../store/store.ts'
-import { bodySum } from '../../store/thread-rules.ts'
-import type { Bench } from './fixtures.ts'
+import type { Seen, ThreadStep } from '../../../store/store.ts'
+import { bodySum } from '../../../store/thread-rules.ts'
+import type { Bench } from '../fixtures.ts'
 import { listed, put, space, step, write } from './threads.ts'
 
 /** By step id: a body that was seen there, or that nothing was. */

@@ -1,7 +1,7 @@
-// The part of the contract that the server needs: small rows of its own, and the outbox of what
+// The port that the server needs: small rows of its own, and the outbox of what
 // people outside must be told.
-import type { Notice } from '../model/records.ts'
-import type { ListRequest, Page } from './store.ts'
+import type { Notice } from '../../model/records.ts'
+import type { ListRequest, Page } from './page.ts'
 
 /** A small row of the server's own: a token, a session, an answer that was given. */
 export interface Document {
@@ -29,7 +29,7 @@ export interface DocumentFilter extends Partial<ListRequest> {
   readonly dueBefore?: number
 }
 
-export interface DocumentStore {
+export interface DocumentsPort {
   /** A secret that has to be read again (a webhook's), as it may lie in a document. */
   conceal(text: string): string
   /** Null for what no key of this store has concealed. */

@@ -1,7 +1,7 @@
-// The part of the contract that adapters need: the steps of a foreign runtime's threads, in that
+// The port that adapters need: the steps of a foreign runtime's threads, in that
 // runtime's own form, in one database with the ledger of their calls. A step may be written as a
 // change to its parent, so the rows of a thread are chains; no write here can break one.
-import type { ListRequest, Page } from './store.ts'
+import type { ListRequest, Page } from './page.ts'
 
 /** Where steps follow one another: a thread, or a part of it with steps of its own. */
 export interface SpaceRef {
@@ -60,7 +60,7 @@ export interface Pruning {
   readonly seen?: Seen
 }
 
-export interface ThreadStore {
+export interface ThreadsPort {
   /**
    * Puts a step, in the place of an earlier form of itself. False, and nothing is written, if it is
    * not whole and its parent is not there: somebody has pruned it. With `head`: also if the head of

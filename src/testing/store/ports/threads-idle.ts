@@ -1,5 +1,5 @@
-import type { Run } from '../../model/records.ts'
-import { type Bench, item, leaseMs, namespace, record, type Subject, settled } from './fixtures.ts'
+import type { Run } from '../../../model/records.ts'
+import { type Bench, item, leaseMs, namespace, record, type Subject, settled } from '../fixtures.ts'
 import { put, step } from './threads.ts'
 
 const idle = ({ store }: Subject, before = 5_000, countMax = 50) =>

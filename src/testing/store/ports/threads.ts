@@ -1,5 +1,5 @@
-import type { SpaceRef, ThreadStep, ThreadWrite } from '../../store/store.ts'
-import { type Bench, event, namespace, newRun, ref, type Subject } from './fixtures.ts'
+import type { SpaceRef, ThreadStep, ThreadWrite } from '../../../store/store.ts'
+import { type Bench, event, namespace, newRun, ref, type Subject } from '../fixtures.ts'
 import { headConcern } from './thread-heads.ts'
 import { placeConcern } from './thread-places.ts'
 
@@ -278,7 +278,7 @@ function races({ on, expect }: Bench): void {
   })
 }
 
-function texts({ on, expect, under }: Bench): void {
+function texts({ on, expect, reopen }: Bench): void {
   on('K1 texts of 5 MB, and what JSON escapes, come back as they were', async (s) => {
     const odd = JSON.stringify({ text: `ü€😀\u2028"'\\ \0 \ud800 \u007f`, big: 'x'.repeat(5e6) })
     const first = step('1', null, { bodyJson: odd, noteJson: JSON.stringify(['\0\udc00%_']) })
@@ -296,8 +296,7 @@ function texts({ on, expect, under }: Bench): void {
     expect((await s.store.listWrites(space(), ['1']))[0]).toEqual(one)
   })
 
-  if (under.reopen === undefined) return
-  const { reopen } = under
+  if (reopen === null) return
   on('K1 threads live on after close and open', async (s) => {
     await put(s, step('1'), step('2', '1'))
     await s.store.putWrites([write('2', 'a', -1)], false)
@@ -306,7 +305,7 @@ function texts({ on, expect, under }: Bench): void {
       await s.store.listWrites(space(), ['2']),
     ]
     const before = await look()
-    s.store = await reopen(s.store, s.clock)
+    await reopen(s)
     expect(await look()).toEqual(before)
     expect(before.map((rows) => rows.length)).toEqual([2, 1])
   })

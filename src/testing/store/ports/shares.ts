@@ -1,5 +1,5 @@
-import type { ShareKey } from '../../store/store.ts'
-import { type Bench, leaseMs, namespace, register, type Subject, worker } from './fixtures.ts'
+import type { ShareKey } from '../../../store/store.ts'
+import { type Bench, leaseMs, namespace, register, type Subject, worker } from '../fixtures.ts'
 
 const key: ShareKey = { namespace, tool: 'look', inputHash: 'h1' }
 const shared = { resultJson: '{"found":1}', externalId: 'x1' }

@@ -3,7 +3,7 @@
 import { type ChainRead, readChain } from '../model/checkpoint.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Checkpoint, Run } from '../model/records.ts'
-import type { CheckpointRow, Store } from '../store/store.ts'
+import type { CheckpointRow, LedgerPort } from '../store/store.ts'
 
 export interface CheckpointLook {
   readonly row: CheckpointRow
@@ -13,7 +13,7 @@ export interface CheckpointLook {
 }
 
 export async function inspectCheckpoint(
-  store: Store,
+  store: LedgerPort,
   run: Run,
   visit = run.visit,
 ): Promise<CheckpointLook> {
@@ -34,7 +34,7 @@ export async function inspectCheckpoint(
  * once: a chain that is good is good up to each of its rows, and one that is not is bad from there.
  */
 export async function goodVisits(
-  store: Store,
+  store: LedgerPort,
   run: Run,
   onProgress: (visits: number) => void = () => {},
 ): Promise<Set<number>> {

@@ -5,9 +5,13 @@ import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import type { Run } from '../model/records.ts'
 import { trustedRecords } from '../store/pages.ts'
-import type { Store } from '../store/store.ts'
+import type { InboxPort, LedgerPort } from '../store/store.ts'
 
-export async function readState(store: Store, run: Run, visit = run.visit): Promise<unknown> {
+export async function readState(
+  store: LedgerPort & InboxPort,
+  run: Run,
+  visit = run.visit,
+): Promise<unknown> {
   const chain = await store.loadCheckpoints(run, run.generation, visit)
   if (chain.length === 0) {
     throw new CounterfoilError(
@@ -21,7 +25,7 @@ export async function readState(store: Store, run: Run, visit = run.visit): Prom
 }
 
 export async function readDocument(
-  { store, graphs }: { store: Store; graphs: ReadonlyMap<string, Graph> },
+  { store, graphs }: { store: LedgerPort & InboxPort; graphs: ReadonlyMap<string, Graph> },
   run: Run,
 ): Promise<RunDocument> {
   const state = await readState(store, run)

@@ -5,10 +5,10 @@ import { canonical } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import { differences, type KnownContent } from '../model/fingerprint.ts'
 import type { Graph } from '../model/graph.ts'
-import type { Store } from '../store/store.ts'
+import type { LedgerPort } from '../store/store.ts'
 
 export async function registerGraphs(
-  store: Store,
+  store: LedgerPort,
   clock: Clock,
   namespace: string,
   graphs: Iterable<Graph>,

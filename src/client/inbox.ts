@@ -22,7 +22,7 @@ import { validate } from '../model/schema.ts'
 import { faults, type Schema } from '../model/schema-faults.ts'
 import { mayLackResult } from '../model/tool.ts'
 import { type Decider, votesOn } from '../model/vote.ts'
-import type { ItemFilter, Loaded, Page, Store } from '../store/store.ts'
+import type { CoreStore, ItemFilter, Loaded, Page } from '../store/store.ts'
 import { type BulkItem, type BulkRequest, type BulkResult, decideAlike } from './bulk.ts'
 import { closeLeftovers, placeOf } from './leftovers.ts'
 import { type Previous, previousOf } from './link.ts'
@@ -57,7 +57,7 @@ export interface Comment {
 }
 
 export interface InboxOptions {
-  readonly store: Store
+  readonly store: CoreStore
   readonly clock: Clock
   readonly namespace: string
   readonly graphs: ReadonlyMap<string, Graph>
@@ -190,7 +190,7 @@ function checkShown(
 }
 
 /** The name of the graph that asks; items of before it was kept in them say it by their run. */
-export async function graphOf(store: Store, item: Item): Promise<string> {
+export async function graphOf(store: CoreStore, item: Item): Promise<string> {
   return item.body.graph ?? (await store.getRun(item))?.graph ?? ''
 }
 

@@ -2,11 +2,11 @@
 import { type Item, keyOf, type Subject } from '../model/records.ts'
 import type { Decider } from '../model/vote.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Loaded, Store, WorkerRow } from '../store/store.ts'
+import type { CoreStore, Loaded, WorkerRow } from '../store/store.ts'
 import type { Inbox, ItemView } from './inbox.ts'
 
 interface Desk {
-  readonly store: Store
+  readonly store: CoreStore
   readonly inbox: Inbox
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../model/records.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Loaded, Page, Sealed, Store } from '../store/store.ts'
+import type { InboxPort, LedgerPort, Loaded, Page, Sealed } from '../store/store.ts'
 
 export interface LedgerEntry {
   readonly record: Sealed<CallRecord>
@@ -44,7 +44,7 @@ export interface Ledger {
 type Placed = Pick<LedgerEntry, 'record' | 'generation' | 'visit'>
 
 export async function readLedger(
-  store: Store,
+  store: LedgerPort & InboxPort,
   run: Run,
   filter: LedgerFilter = {},
 ): Promise<Ledger> {
@@ -79,7 +79,7 @@ export async function readLedger(
 
 /** One page of the calls, in the order they were made, each with all that belongs to it. */
 export async function ledgerPage(
-  store: Store,
+  store: LedgerPort & InboxPort,
   run: Run,
   request: { cursor?: string; countMax?: number },
 ): Promise<Page<LedgerEntry>> {
@@ -98,7 +98,7 @@ export async function ledgerPage(
 
 /** The results that lie in blobs put into their rows; one that cannot be had does not verify. */
 export async function withResults(
-  store: Store,
+  store: LedgerPort & InboxPort,
   run: Run,
   entries: readonly LedgerEntry[],
 ): Promise<LedgerEntry[]> {

@@ -4,9 +4,13 @@ import type { Clock } from '../clock.ts'
 import type { Item, RunRef } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
 import { scopeGraph } from '../model/scope.ts'
-import type { LoadAt, Store } from '../store/store.ts'
+import type { InboxPort, LedgerPort, LoadAt } from '../store/store.ts'
 
-export async function closeLeftovers(store: Store, clock: Clock, ref: RunRef): Promise<void> {
+export async function closeLeftovers(
+  store: LedgerPort & InboxPort,
+  clock: Clock,
+  ref: RunRef,
+): Promise<void> {
   const run = await store.getRun(ref)
   if (run === null || run.graph !== scopeGraph.name || !isEnded(run.state)) return
   for (;;) {
@@ -16,7 +20,12 @@ export async function closeLeftovers(store: Store, clock: Clock, ref: RunRef): P
   }
 }
 
-function close(store: Store, clock: Clock, { itemId, ...item }: Item, closedBy: string) {
+function close(
+  store: LedgerPort & InboxPort,
+  clock: Clock,
+  { itemId, ...item }: Item,
+  closedBy: string,
+) {
   return store.amend(
     item,
     'client',

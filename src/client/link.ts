@@ -2,7 +2,7 @@
 // It is read from what is there, so that nothing has to be kept in step.
 import { type Item, isAsked } from '../model/records.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Store } from '../store/store.ts'
+import type { InboxPort } from '../store/store.ts'
 
 /** An earlier round, and how it ended. */
 export interface Previous {
@@ -13,7 +13,7 @@ export interface Previous {
   readonly at: number
 }
 
-export async function previousOf(store: Store, item: Item): Promise<Previous | null> {
+export async function previousOf(store: InboxPort, item: Item): Promise<Previous | null> {
   if (item.kind !== 'approval') return null
   const { namespace, runId } = item
   const filter = { namespace, runId, kind: 'approval', state: 'decided' } as const

@@ -5,11 +5,11 @@ import type { RunState } from '../model/run-state.ts'
 import { scopeGraph } from '../model/scope.ts'
 import { type Decider, deciderFault } from '../model/vote.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Store } from '../store/store.ts'
+import type { InboxPort, LedgerPort } from '../store/store.ts'
 
 /** The run's own next item first, then the one that has waited longest; null if none is theirs. */
 export async function nextFor(
-  store: Store,
+  store: LedgerPort & InboxPort,
   { namespace, runId, itemId }: Pick<Item, 'namespace' | 'runId' | 'itemId'>,
   who: Decider,
 ): Promise<Item | null> {
@@ -22,7 +22,7 @@ export async function nextFor(
   return null
 }
 
-async function isTheirs(store: Store, item: Item, who: Decider): Promise<boolean> {
+async function isTheirs(store: LedgerPort & InboxPort, item: Item, who: Decider): Promise<boolean> {
   if (item.body.approval === null) return true
   const run = await store.getRun(item)
   return run !== null && deciderFault(run, item, who) === null

@@ -6,7 +6,7 @@ import { expectedAt, readChain, rebase } from '../model/checkpoint.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import { bare, type Decision, eventOf, type Item, type Run, type RunRef } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
-import type { Loaded, Store } from '../store/store.ts'
+import type { LedgerPort, Loaded } from '../store/store.ts'
 
 export interface PinRequest {
   /** The visit whose checkpoint is to be used. */
@@ -18,7 +18,7 @@ export interface PinRequest {
 const pinnable: readonly RunState[] = ['waiting_human', 'paused', 'failed']
 
 export async function pinCheckpoint(
-  store: Store,
+  store: LedgerPort,
   clock: Clock,
   ref: RunRef,
   request: PinRequest,

@@ -19,7 +19,7 @@ import {
 import { openFailures } from '../model/replay/failures.ts'
 import { scopeGraph } from '../model/scope.ts'
 import { parseStored } from '../model/stored.ts'
-import type { Changes, Loaded, Store } from '../store/store.ts'
+import type { Changes, LedgerPort, Loaded } from '../store/store.ts'
 
 /**
  * `send`: once more. `keep`: it stays failed. Or the result, where a person knows that it happened.
@@ -45,13 +45,13 @@ export interface FailedCall {
   readonly unresolved: boolean
 }
 
-export async function failedCalls(store: Store, ref: RunRef): Promise<FailedCall[]> {
+export async function failedCalls(store: LedgerPort, ref: RunRef): Promise<FailedCall[]> {
   const now = await store.load(ref)
   return now === null ? [] : openFailures(now).map(shown)
 }
 
 export async function retryRun(
-  store: Store,
+  store: LedgerPort,
   clock: Clock,
   ref: RunRef,
   request: RetryRequest,

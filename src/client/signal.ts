@@ -8,7 +8,7 @@ import { isName, shown } from '../model/name.ts'
 import { eventOf, type Run, type RunRef, type Signal } from '../model/records.ts'
 import { isEnded } from '../model/run-state.ts'
 import { arrival } from '../store/policy.ts'
-import type { Changes, Loaded, Store } from '../store/store.ts'
+import type { Changes, LedgerPort, Loaded } from '../store/store.ts'
 
 export interface SignalOptions {
   /** The sender's own id for it; made up unless given. */
@@ -22,7 +22,7 @@ export interface SentSignal {
 }
 
 export async function sendSignal(
-  { store, clock }: { store: Store; clock: Clock },
+  { store, clock }: { store: LedgerPort; clock: Clock },
   ref: RunRef,
   name: string,
   data: unknown,

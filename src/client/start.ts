@@ -7,13 +7,13 @@ import type { Run } from '../model/records.ts'
 import { validate } from '../model/schema.ts'
 import { absorb } from '../model/state.ts'
 import { newRun } from '../store/new-run.ts'
-import type { NewRun, Store } from '../store/store.ts'
+import type { LedgerPort, NewRun } from '../store/store.ts'
 
 const retryMs = 20
 const retryMaxMs = 500
 
 export async function startRun(
-  store: Store,
+  store: LedgerPort,
   clock: Clock,
   graph: Graph,
   raw: unknown,
@@ -46,7 +46,7 @@ export async function startRun(
  * A start whose answer was lost may have been made. By its id it is one however often it is asked
  * for, while a caller that has no id of its own would start another run.
  */
-async function insist(store: Store, clock: Clock, made: NewRun) {
+async function insist(store: LedgerPort, clock: Clock, made: NewRun) {
   for (let waitMs = retryMs; ; waitMs *= 4) {
     try {
       return await store.start(made)

@@ -7,7 +7,14 @@ import { authorFault } from '../model/author.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import { eventOf, type Item, type Run, type RunRef, type StopRequest } from '../model/records.ts'
 import { isEnded, type RunState } from '../model/run-state.ts'
-import type { Changes, Loaded, RunChange, Store } from '../store/store.ts'
+import type {
+  Changes,
+  InboxPort,
+  LeasesPort,
+  LedgerPort,
+  Loaded,
+  RunChange,
+} from '../store/store.ts'
 import { closeLeftovers } from './leftovers.ts'
 
 /** Who wants it, and why: kept in the run's history. */
@@ -19,7 +26,7 @@ export interface Wish {
 export type Stopping = 'pause' | 'resume' | 'cancel'
 
 export interface StopContext {
-  readonly store: Store
+  readonly store: LedgerPort & LeasesPort & InboxPort
   readonly clock: Clock
   /** Notes which workers of this machine are dead. */
   readonly checkWorkers: () => Promise<void>

@@ -5,8 +5,8 @@ import type {
   Seen,
   SpaceRef,
   StepFilter,
-  Store,
   ThreadStep,
+  ThreadsPort,
   ThreadWrite,
 } from '../store/store.ts'
 
@@ -14,10 +14,10 @@ import type {
 type Given<T> = Omit<T, 'namespace'>
 
 export class Threads {
-  private readonly store: Store
+  private readonly store: ThreadsPort
   readonly namespace: string
 
-  constructor(store: Store, namespace: string) {
+  constructor(store: ThreadsPort, namespace: string) {
     this.store = store
     this.namespace = namespace
   }

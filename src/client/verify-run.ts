@@ -25,7 +25,7 @@ import { hadNoEffect } from '../model/replay/attempts.ts'
 import { isAboutSent } from '../model/replay/entry.ts'
 import { scopeGraph, scopeVisit } from '../model/scope.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Sealed, Store } from '../store/store.ts'
+import type { InboxPort, LedgerPort, Sealed } from '../store/store.ts'
 import type { Finding, FindingKind } from './verify.ts'
 import { Timeline, toleranceMs } from './verify-times.ts'
 
@@ -36,7 +36,7 @@ type Claim = { of: 'record' | 'decision' | 'evidence'; keys: readonly string[]; 
 export class RunCheck {
   readonly counts = { runs: 1, calls: 0, attempts: 0, decisions: 0, evidence: 0, checkpoints: 0 }
   findings: Finding[] = []
-  private readonly store: Store
+  private readonly store: LedgerPort & InboxPort
   private readonly run: Run
   /** Who was given the run, and when. */
   private readonly timeline = new Timeline()
@@ -53,7 +53,7 @@ export class RunCheck {
   private readonly seqs = new Map<string, Claim[]>()
   private readonly items = new Map<string, boolean>()
 
-  constructor(store: Store, run: Run) {
+  constructor(store: LedgerPort & InboxPort, run: Run) {
     this.store = store
     this.run = run
   }

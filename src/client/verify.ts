@@ -5,7 +5,7 @@ import { systemClock } from '../clock.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Run } from '../model/records.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Store } from '../store/store.ts'
+import type { CoreStore } from '../store/store.ts'
 import { RunCheck } from './verify-run.ts'
 import { toleranceMs } from './verify-times.ts'
 
@@ -88,7 +88,10 @@ const notCovered = [
 ]
 
 /** Checks a whole store, or one run. What is wrong is data, not an exception. */
-export async function verifyLedger(store: Store, options: VerifyOptions): Promise<VerifyReport> {
+export async function verifyLedger(
+  store: CoreStore,
+  options: VerifyOptions,
+): Promise<VerifyReport> {
   const counts = { runs: 0, calls: 0, attempts: 0, decisions: 0, evidence: 0, checkpoints: 0 }
   const findings: Finding[] = []
   const moving: string[] = []
@@ -107,7 +110,7 @@ export async function verifyLedger(store: Store, options: VerifyOptions): Promis
   return { counts, findings, found, moving, limits: [...notCovered, ...store.caveats] }
 }
 
-async function* runsOf(store: Store, options: VerifyOptions): AsyncGenerator<Run> {
+async function* runsOf(store: CoreStore, options: VerifyOptions): AsyncGenerator<Run> {
   const { namespace, runId } = options
   if (runId === undefined) {
     return yield* rowsOf((page) => store.listRuns({ namespace, ...page }))
@@ -120,7 +123,7 @@ async function* runsOf(store: Store, options: VerifyOptions): AsyncGenerator<Run
 type Look = RunCheck & { moved: boolean }
 
 /** The rows are read one after the other: only if the run stood still do they belong together. */
-async function lookAt(store: Store, first: Run): Promise<Look> {
+async function lookAt(store: CoreStore, first: Run): Promise<Look> {
   let run = first
   for (let looks = 1; ; looks++) {
     const check = new RunCheck(store, run)

@@ -1,7 +1,7 @@
 // Who asks. A bearer token, or a session cookie that stands for one; roles; namespaces.
 import { CounterfoilError } from '../model/errors.ts'
 import { isName } from '../model/name.ts'
-import type { Store } from '../store/store.ts'
+import type { DocumentsPort } from '../store/store.ts'
 import type { ServerContext } from './context.ts'
 import { anonymous, type Route } from './route.ts'
 import { readSession, type Session } from './sessions.ts'
@@ -45,7 +45,7 @@ export async function authenticate(
 }
 
 /** A session lives no longer than its token. */
-async function findTokenOf(store: Store, { tokenId }: Session): Promise<Token | null> {
+async function findTokenOf(store: DocumentsPort, { tokenId }: Session): Promise<Token | null> {
   const found = await store.getDocument('token', '', tokenId)
   return found === null ? null : { id: tokenId, ...JSON.parse(found.bodyJson) }
 }

@@ -3,7 +3,7 @@
 // request is a mistake.
 import { sha256 } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import type { Store } from '../store/store.ts'
+import type { DocumentsPort, Timed } from '../store/store.ts'
 import * as limits from './limits.ts'
 
 interface Kept {
@@ -13,7 +13,7 @@ interface Kept {
 }
 
 export interface Asked {
-  readonly store: Store
+  readonly store: Timed<DocumentsPort>
   readonly who: string
   readonly namespace: string
   readonly key: string

@@ -5,7 +5,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { sha256 } from '../model/canonical.ts'
 import { CounterfoilError } from '../model/errors.ts'
-import type { Document, Store } from '../store/store.ts'
+import type { Document, DocumentsPort } from '../store/store.ts'
 import type { ServerContext } from './context.ts'
 import * as limits from './limits.ts'
 import { format, matches, newSecret, parseSecret, type Secret } from './secret.ts'
@@ -69,7 +69,7 @@ export async function readSession(
 }
 
 /** In use, it does not end for being idle. Somebody else's touch is as good. */
-async function touch(store: Store, now: number, row: Document, body: Body): Promise<void> {
+async function touch(store: DocumentsPort, now: number, row: Document, body: Body): Promise<void> {
   if (now - row.updatedAt < limits.sessionTouchMs) return
   await store.putDocument(rowOf(row.id, body, now), row.version)
 }
@@ -112,7 +112,7 @@ export async function makeTicket({ store, clock }: ServerContext, tokenId: strin
 }
 
 /** The token that a ticket stands for: once, whoever is first. */
-export async function takeTicket(store: Store, text: string): Promise<string | null> {
+export async function takeTicket(store: DocumentsPort, text: string): Promise<string | null> {
   const said = parseSecret('cft', text)
   if (said === null) return null
   const found = await store.getDocument('ticket', '', said.id)

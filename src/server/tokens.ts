@@ -2,7 +2,7 @@
 import { CounterfoilError } from '../model/errors.ts'
 import { isName } from '../model/name.ts'
 import { rowsOf } from '../store/pages.ts'
-import type { Document, Store } from '../store/store.ts'
+import type { Document, DocumentsPort, Timed } from '../store/store.ts'
 import { type Role, roles } from './auth.ts'
 import { format, matches, newSecret, parseSecret } from './secret.ts'
 
@@ -36,7 +36,7 @@ export type TokenRow = Token & Pick<Document, 'createdAt' | 'expiresAt'> & { by:
 const place = ['token', ''] as const
 
 export async function createToken(
-  store: Store,
+  store: Timed<DocumentsPort>,
   request: NewToken,
 ): Promise<{ token: string; row: TokenRow }> {
   checkToken(request)
@@ -71,7 +71,10 @@ const nameLengthMax = 100
 const groupsMax = 50
 
 /** The token that a text is, if it is right and neither revoked nor expired. */
-export async function findToken(store: Store, text: string | undefined): Promise<Token | null> {
+export async function findToken(
+  store: Timed<DocumentsPort>,
+  text: string | undefined,
+): Promise<Token | null> {
   const said = parseSecret('cf', text)
   if (said === null) return null
   const found = await store.getDocument(...place, said.id)
@@ -82,7 +85,10 @@ export async function findToken(store: Store, text: string | undefined): Promise
 }
 
 /** Those of one namespace; of all for `*`. */
-export async function listTokens(store: Store, namespace: string): Promise<TokenRow[]> {
+export async function listTokens(
+  store: Timed<DocumentsPort>,
+  namespace: string,
+): Promise<TokenRow[]> {
   const rows: TokenRow[] = []
   for await (const row of rowsOf((page) => store.listDocuments({ kind: 'token', ...page }))) {
     const { hash: _, ...body } = JSON.parse(row.bodyJson) as Body
@@ -95,7 +101,11 @@ export async function listTokens(store: Store, namespace: string): Promise<Token
 }
 
 /** Its sessions end with it. */
-export async function revokeToken(store: Store, namespace: string, id: string): Promise<void> {
+export async function revokeToken(
+  store: Timed<DocumentsPort>,
+  namespace: string,
+  id: string,
+): Promise<void> {
   const found = await store.getDocument(...place, id)
   const body = found && (JSON.parse(found.bodyJson) as Body)
   const own = body !== null && (namespace === '*' || body.namespace === namespace)

@@ -1,7 +1,7 @@
 // Lists come in pages; this reads them to their end.
 import * as limits from '../model/limits.ts'
 import type { CallRecord, RunRef } from '../model/records.ts'
-import type { Page, Sealed, Store } from './store.ts'
+import type { LedgerPort, Page, Sealed } from './store.ts'
 
 /** Every row of a list that comes in pages. */
 export async function* rowsOf<T>(
@@ -16,7 +16,10 @@ export async function* rowsOf<T>(
 }
 
 /** The records of a whole run that can be trusted: any other is nobody's evidence (B8). */
-export async function trustedRecords(store: Store, ref: RunRef): Promise<Sealed<CallRecord>[]> {
+export async function trustedRecords(
+  store: LedgerPort,
+  ref: RunRef,
+): Promise<Sealed<CallRecord>[]> {
   const rows: Sealed<CallRecord>[] = []
   for await (const row of rowsOf((page) => store.listRecords(ref, page))) {
     if (row.verifies) rows.push(row)

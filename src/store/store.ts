@@ -73,6 +73,9 @@ export interface StoreBase {
   close(): Promise<void>
 }
 
+/** A port, with the time that its rows are written with. */
+export type Timed<P> = P & Pick<StoreBase, 'clock'>
+
 /** The least that can be opened. */
 export interface CoreStore extends StoreBase, LedgerPort, LeasesPort, InboxPort {}
 

@@ -2,13 +2,13 @@
 // a worker whose socket answers is alive.
 import { connect } from 'node:net'
 import { CounterfoilError } from '../model/errors.ts'
-import type { Store, WorkerRow } from '../store/store.ts'
+import type { LeasesPort, StoreBase, WorkerRow } from '../store/store.ts'
 import { proofOfDeath } from './liveness.ts'
 import { machineOf } from './machine.ts'
 
 /** What is put on record for a worker that is stated to be dead. */
 export async function assertedDeath(
-  store: Store,
+  store: LeasesPort & Pick<StoreBase, 'local'>,
   row: WorkerRow,
   said: string,
   { force = false }: { force?: boolean } = {},

@@ -4,12 +4,15 @@
 import { timeId } from '../clock.ts'
 import { passDeadlines } from '../model/deadline.ts'
 import type { Item } from '../model/records.ts'
-import type { Amendment, LoadAt, Loaded, Store } from '../store/store.ts'
+import type { Amendment, LedgerPort, LoadAt, Loaded, Timed } from '../store/store.ts'
 
 /** `woken`: it has expired, and its run can go on. `nothing`: somebody else was here before. */
 export type Passed = 'nothing' | 'noted' | 'woken'
 
-export function passItem(store: Store, { itemId, visit, body, ...ref }: Item): Promise<Passed> {
+export function passItem(
+  store: Timed<LedgerPort>,
+  { itemId, visit, body, ...ref }: Item,
+): Promise<Passed> {
   const decisionId = timeId(store.clock, 'dec')
   const change = ({ run, items }: Loaded): Amendment<Passed> => {
     const item = items.find((row) => row.itemId === itemId)

@@ -8,7 +8,7 @@ import { type Clock, randomHex } from '../clock.ts'
 import type { Lease } from '../engine/visit.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import type { Store } from '../store/store.ts'
+import type { LeasesPort, MovesPort, StoreBase } from '../store/store.ts'
 import { LeaseMemory } from './lease-memory.ts'
 import { type Listening, type Liveness, sockets } from './liveness.ts'
 import { machineOf } from './machine.ts'
@@ -23,6 +23,9 @@ export interface KeeperOptions {
   readonly liveness?: Liveness
 }
 
+/** What it needs of the store. */
+type Standing = StoreBase & LeasesPort & MovesPort
+
 interface Loop {
   start(): void
   stop(): void
@@ -30,7 +33,7 @@ interface Loop {
 
 export class Keeper {
   readonly id = `w_${randomHex(8)}`
-  private readonly store: Store
+  private readonly store: Standing
   private readonly clock: Clock
   private readonly options: KeeperOptions
   private readonly memory = new LeaseMemory()
@@ -47,7 +50,7 @@ export class Keeper {
   private readonly loops: Loop[] = []
   private readonly cleanUps: (() => void)[] = []
 
-  constructor(store: Store, clock: Clock, options: KeeperOptions) {
+  constructor(store: Standing, clock: Clock, options: KeeperOptions) {
     this.store = store
     this.clock = clock
     this.options = options

@@ -8,7 +8,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { CounterfoilError } from '../model/errors.ts'
 import { isOtherBoot } from '../store/boot.ts'
-import type { Store, WorkerRow } from '../store/store.ts'
+import type { LeasesPort, StoreBase, WorkerRow } from '../store/store.ts'
 import { isCertain, type Machine } from './machine.ts'
 
 export interface Listening {
@@ -20,7 +20,10 @@ export interface Listening {
 /** How a worker shows that it lives, and sees that others do not. */
 export interface Liveness {
   listen(workerId: string): Promise<Listening>
-  declareDead(store: Store, own: Machine & { readonly workerId: string | null }): Promise<void>
+  declareDead(
+    store: LeasesPort & Pick<StoreBase, 'local'>,
+    own: Machine & { readonly workerId: string | null },
+  ): Promise<void>
 }
 
 const windows = process.platform === 'win32'
@@ -79,7 +82,7 @@ function closeServer(server: Server, path: string): Promise<void> {
 
 /** Whether a worker of this machine is dead for certain; the sentence is its proof. */
 export async function proofOfDeath(
-  store: Pick<Store, 'local'>,
+  store: Pick<StoreBase, 'local'>,
   worker: WorkerRow,
   { host, bootId }: Machine,
 ): Promise<string | null> {
@@ -110,7 +113,7 @@ export async function proofOfDeath(
  * Declares those workers of this machine dead that are, so that their runs are taken over at once.
  */
 export async function declareDead(
-  store: Store,
+  store: LeasesPort & Pick<StoreBase, 'local'>,
   own: Machine & { readonly workerId: string | null },
 ): Promise<void> {
   for (const worker of await store.workers({ provable: true })) {

@@ -6,12 +6,19 @@
 // one has done another finds done. A pass is bounded; a part that fails does not stop the others.
 import type { Clock } from '../clock.ts'
 import * as limits from '../model/limits.ts'
-import type { Retention, Store } from '../store/store.ts'
+import type {
+  InboxPort,
+  LeasesPort,
+  LedgerPort,
+  Retention,
+  RetentionPort,
+  Timed,
+} from '../store/store.ts'
 import { passItem } from './deadline.ts'
 import { Loop } from './loop.ts'
 
 export interface SweeperOptions {
-  readonly store: Store
+  readonly store: Timed<LedgerPort & LeasesPort & InboxPort & RetentionPort>
   readonly clock: Clock
   /** Null: everything is kept. */
   readonly retention: Retention | null

@@ -1,7 +1,7 @@
 // Starts the thread that renews the lease, where there can be one.
 import { Worker as Thread } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
-import type { Store } from '../store/store.ts'
+import type { StoreBase } from '../store/store.ts'
 import type { ThreadData } from './keeper-thread.ts'
 import type { Told } from './renewing.ts'
 import { within } from './within.ts'
@@ -22,7 +22,7 @@ const endMs = 2_000
 
 /** Null where nobody could take a run over, and where this runs from its TypeScript sources. */
 export function startThread(
-  store: Store,
+  store: StoreBase,
   clock: Clock,
   given: Omit<ThreadData, 'renewal'>,
   { onError, onRefused }: ThreadHooks,

@@ -6,7 +6,7 @@ import { type Engine, type Execution, execute } from '../engine/execute.ts'
 import type { Lease } from '../engine/visit.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import { type Event, eventOf, type Run } from '../model/records.ts'
-import type { Retention, Store } from '../store/store.ts'
+import type { CoreStore, MovesPort, Retention, RetentionPort } from '../store/store.ts'
 import { Keeper } from './keeper.ts'
 import { type Liveness, sockets } from './liveness.ts'
 import { machineOf } from './machine.ts'
@@ -62,7 +62,7 @@ export class Worker {
   private readonly keeper: Keeper
   private readonly sweeper: Sweeper
   private readonly engine: Engine
-  private readonly store: Store
+  private readonly store: CoreStore & RetentionPort & MovesPort
   private readonly clock: Clock
   private readonly options: Required<WorkerOptions>
   private readonly parts: WorkerParts

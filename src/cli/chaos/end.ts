@@ -1,12 +1,12 @@
 // The end of a recorded run, and whether its replay comes to the same.
 import { readState } from '../../client/document.ts'
 import type { Run } from '../../model/records.ts'
-import type { Store } from '../../store/store.ts'
+import type { BlobsPort, InboxPort, LedgerPort } from '../../store/store.ts'
 import { isWithin } from './compare.ts'
 import { endsDiffer, type Judge, shownDifferences } from './judge.ts'
 import type { End } from './types.ts'
 
-export async function readEnd(store: Store, run: Run): Promise<End> {
+export async function readEnd(store: LedgerPort & InboxPort & BlobsPort, run: Run): Promise<End> {
   const json = await store.readOutput(run)
   const { message = null } = JSON.parse(run.errorJson ?? '{}') as { message?: string }
   const output = json === null ? null : JSON.parse(json)

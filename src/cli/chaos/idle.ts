@@ -3,13 +3,13 @@ import { pause } from '../../clock.ts'
 import type { Run } from '../../model/records.ts'
 import { isEnded } from '../../model/run-state.ts'
 import { rowsOf } from '../../store/pages.ts'
-import type { Store } from '../../store/store.ts'
+import type { LedgerPort, Timed } from '../../store/store.ts'
 
 const lookMs = 10
 // A wait as short as this is sat out; for a longer one the clock is set on.
 const shortMs = 1_000
 
-export async function runsOf(store: Store, namespace: string): Promise<Run[]> {
+export async function runsOf(store: LedgerPort, namespace: string): Promise<Run[]> {
   const runs: Run[] = []
   for await (const run of rowsOf((page) => store.listRuns({ namespace, ...page }))) runs.push(run)
   return runs
@@ -22,7 +22,7 @@ function goesOn({ state, wakeAt }: Run, now: number): boolean {
   return wakeAt !== null && wakeAt <= now + shortMs
 }
 
-export async function quiet(store: Store, namespace: string): Promise<void> {
+export async function quiet(store: Timed<LedgerPort>, namespace: string): Promise<void> {
   for (;;) {
     const runs = await runsOf(store, namespace)
     if (!runs.some((run) => goesOn(run, store.clock.now()))) return

@@ -5,7 +5,7 @@ import { CounterfoilError } from '../../model/errors.ts'
 import { type CallRecord, callKey, type Run, sentHash } from '../../model/records.ts'
 import type { Counterfoil } from '../../open.ts'
 import { rowsOf } from '../../store/pages.ts'
-import type { Store } from '../../store/store.ts'
+import type { LedgerPort } from '../../store/store.ts'
 import { readEnd } from './end.ts'
 import type { Asked, ChaosEnd, End } from './types.ts'
 import type { Recorded } from './upstream.ts'
@@ -51,7 +51,7 @@ export async function readRecording(
   }
 }
 
-async function familyOf(store: Store, run: Run): Promise<Run[]> {
+async function familyOf(store: LedgerPort, run: Run): Promise<Run[]> {
   const family = [run]
   const filter = { namespace: run.namespace, parentRunId: run.runId }
   for await (const child of rowsOf((page) => store.listRuns({ ...filter, ...page }))) {
@@ -61,7 +61,7 @@ async function familyOf(store: Store, run: Run): Promise<Run[]> {
 }
 
 /** By visit: so large results come too. */
-async function recordsOf(store: Store, run: Run): Promise<CallRecord[]> {
+async function recordsOf(store: LedgerPort, run: Run): Promise<CallRecord[]> {
   const records: CallRecord[] = []
   for (let visit = 1; visit <= run.reached; visit++) {
     const loaded = await store.load(run, { visit })

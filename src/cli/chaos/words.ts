@@ -7,7 +7,7 @@ import {
   type Run,
   type Subject,
 } from '../../model/records.ts'
-import type { Store } from '../../store/store.ts'
+import type { InboxPort, LedgerPort } from '../../store/store.ts'
 import type { Ruling } from './types.ts'
 
 export interface Word {
@@ -42,7 +42,7 @@ function rulingOf(said: { outcome: string; approved: boolean; data: unknown; ans
 }
 
 /** What was said about calls that the gate held: their records do not tell, decisions do. */
-export async function heldOf(store: Store, run: Run): Promise<Word[]> {
+export async function heldOf(store: LedgerPort & InboxPort, run: Run): Promise<Word[]> {
   const decisions = await store.listDecisions(run)
   return decisions
     .filter(({ verifies, generation }) => verifies && generation === run.generation)

@@ -6,7 +6,7 @@ import * as limits from '../../model/limits.ts'
 import type { Run } from '../../model/records.ts'
 import { isEnded } from '../../model/run-state.ts'
 import { scopeGraph } from '../../model/scope.ts'
-import type { Page, Store } from '../../store/store.ts'
+import type { CoreStore, Page } from '../../store/store.ts'
 
 export interface Happening {
   readonly at: number
@@ -29,7 +29,7 @@ const lookMs = 200
 
 /** Tells what happens from `begin` to `end`. */
 export class Watcher {
-  private readonly store: Store
+  private readonly store: CoreStore
   private readonly namespace: string
   private readonly tell: (what: Happening) => void
   /** Runs that have not ended, by id, with what was told of them. */
@@ -44,7 +44,7 @@ export class Watcher {
   private cancel = () => {}
   private stop = () => {}
 
-  constructor(store: Store, namespace: string, tell: (what: Happening) => void) {
+  constructor(store: CoreStore, namespace: string, tell: (what: Happening) => void) {
     this.store = store
     this.namespace = namespace
     this.tell = tell

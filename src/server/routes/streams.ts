@@ -1,7 +1,7 @@
 // Live events.
 import { z } from 'zod'
 import { eventJson } from '../../client/wire/rows.ts'
-import type { Store } from '../../store/store.ts'
+import type { InboxPort, LedgerPort } from '../../store/store.ts'
 import * as limits from '../limits.ts'
 import { route } from '../route.ts'
 import * as shapes from '../shapes.ts'
@@ -37,7 +37,7 @@ const run = route({
 const shown = 50
 
 /** What a look at runs and at the inbox would see differently, as short texts. */
-async function picture(store: Store, namespace: string) {
+async function picture(store: LedgerPort & InboxPort, namespace: string) {
   const page = { namespace, newestFirst: true, countMax: shown }
   const [runs, open, decided] = await Promise.all([
     store.listRuns(page),

@@ -3,7 +3,7 @@
 import { sha256 } from '../../model/canonical.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Notice } from '../../model/records.ts'
-import type { Document, Store } from '../../store/store.ts'
+import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
 
 export const deliveryStates = ['waiting', 'delivered', 'failed'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
@@ -37,7 +37,11 @@ export function deliveryId(notice: Notice, webhookId: string): string {
 }
 
 /** Makes it, unless it was made before. */
-export async function addDelivery(store: Store, notice: Notice, webhookId: string): Promise<void> {
+export async function addDelivery(
+  store: Timed<DocumentsPort>,
+  notice: Notice,
+  webhookId: string,
+): Promise<void> {
   const { namespace } = notice
   const body: DeliveryBody = {
     ...{ webhookId, notice, state: 'waiting', attempts: 0, last: null, lastAt: null },
@@ -53,7 +57,7 @@ export function read({ id, namespace, version, dueAt, createdAt, bodyJson }: Doc
 
 /** Compare and set: of two who have it in hands one goes on. */
 export async function putDelivery(
-  store: Store,
+  store: Timed<DocumentsPort>,
   old: Delivery,
   change: Partial<DeliveryBody>,
   dueAt: number | null,
@@ -68,7 +72,7 @@ export async function putDelivery(
 
 /** By a person: once more from the beginning, under the same id. */
 export async function retryDelivery(
-  store: Store,
+  store: Timed<DocumentsPort>,
   namespace: string,
   id: string,
 ): Promise<Delivery> {

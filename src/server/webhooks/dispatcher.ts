@@ -7,7 +7,7 @@
 // not.
 import { type Clock, randomHex } from '../../clock.ts'
 import type { Notice } from '../../model/records.ts'
-import type { Store } from '../../store/store.ts'
+import type { DocumentsPort, InboxPort, Timed } from '../../store/store.ts'
 import { addDelivery, type Delivery, kind, putDelivery, read } from './delivery.ts'
 import { makeLinks } from './link.ts'
 import { payloadOf } from './payload.ts'
@@ -16,7 +16,7 @@ import { signedHeaders } from './signature.ts'
 import { findSubscription, listSubscriptions, type Subscription } from './subscription.ts'
 
 export interface DispatcherOptions {
-  readonly store: Store
+  readonly store: Timed<DocumentsPort & InboxPort>
   readonly clock: Clock
   readonly publicUrl: () => string
   /** Told of what was not foreseen; it is tried again. */

@@ -8,7 +8,7 @@ import type { ClientContext } from '../../client/run.ts'
 import { sendSignal } from '../../client/signal.ts'
 import { decisionJson } from '../../client/wire/rows.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Store } from '../../store/store.ts'
+import type { DocumentsPort, Timed } from '../../store/store.ts'
 import type { ServerContext } from '../context.ts'
 import { parseJson, textOf } from '../json.ts'
 import * as shapes from '../shapes.ts'
@@ -77,7 +77,12 @@ function read(value: unknown): Incoming {
   throw new CounterfoilError('REQUEST_INVALID', message)
 }
 
-async function once(store: Store, source: Source, id: string, work: () => Promise<unknown>) {
+async function once(
+  store: Timed<DocumentsPort>,
+  source: Source,
+  id: string,
+  work: () => Promise<unknown>,
+) {
   const row = { kind: 'hook_seen', namespace: source.namespace, id: `${source.id}/${id}` }
   const put = (ms: number, ifVersion: number | null) => {
     const expiresAt = store.clock.now() + ms

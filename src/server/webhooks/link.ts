@@ -3,7 +3,7 @@
 import type { DecideRequest } from '../../model/decide.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Notice } from '../../model/records.ts'
-import type { Store } from '../../store/store.ts'
+import type { DocumentsPort, InboxPort, Timed } from '../../store/store.ts'
 import { format, matches, newSecret, parseSecret } from '../secret.ts'
 import type { Links } from './payload.ts'
 import type { Subscription } from './subscription.ts'
@@ -35,14 +35,24 @@ interface Row extends LinkBody {
 // Of no namespace: it is found before it is known whose it is.
 const place = ['link', ''] as const
 
-export async function makeLink(store: Store, body: LinkBody, ms = linkMs): Promise<string> {
+export async function makeLink(
+  store: Timed<DocumentsPort>,
+  body: LinkBody,
+  ms = linkMs,
+): Promise<string> {
   const made = newSecret()
   const row: Row = { ...body, hash: made.hash, used: false }
   await put(store, made.id, row, store.clock.now() + ms, null)
   return format('cfl', made)
 }
 
-function put(store: Store, id: string, row: Row, expiresAt: number, ifVersion: number | null) {
+function put(
+  store: Timed<DocumentsPort>,
+  id: string,
+  row: Row,
+  expiresAt: number,
+  ifVersion: number | null,
+) {
   const [kind, namespace] = place
   const bodyJson = JSON.stringify(row)
   return store.putDocument({ kind, namespace, id, bodyJson, dueAt: null, expiresAt }, ifVersion)
@@ -56,7 +66,7 @@ export interface Link extends LinkBody {
 }
 
 /** Throws for one that is not there, has expired, or was used. */
-export async function findLink(store: Store, token: string): Promise<Link> {
+export async function findLink(store: Timed<DocumentsPort>, token: string): Promise<Link> {
   const said = parseSecret('cfl', token)
   const found = said && (await store.getDocument(...place, said.id))
   const row = found && (JSON.parse(found.bodyJson) as Row)
@@ -71,7 +81,7 @@ export async function findLink(store: Store, token: string): Promise<Link> {
 }
 
 /** Whoever may decide nothing any more decides nothing by a link of theirs either. */
-async function checkMaker(store: Store, { tokenId, madeBy }: Row): Promise<void> {
+async function checkMaker(store: Timed<DocumentsPort>, { tokenId, madeBy }: Row): Promise<void> {
   if (!tokenId || (await store.getDocument('token', '', tokenId)) !== null) return
   const message = `this link has ended: the token of ${madeBy}, who made it, was revoked or expired`
   throw new CounterfoilError('LINK_NOT_FOUND', message)
@@ -82,7 +92,7 @@ async function checkMaker(store: Store, { tokenId, madeBy }: Row): Promise<void>
  * own (a store that is away) gives the link back.
  */
 export async function useLink<T>(
-  store: Store,
+  store: Timed<DocumentsPort>,
   link: Link,
   decide: (request: Pick<DecideRequest, 'by' | 'claims' | 'version' | 'evidence'>) => Promise<T>,
 ): Promise<T> {
@@ -103,7 +113,7 @@ export async function useLink<T>(
 
 /** For an approval that is told to somebody who may decide it by a link. */
 export async function makeLinks(
-  { store, publicUrl }: { store: Store; publicUrl: string },
+  { store, publicUrl }: { store: Timed<DocumentsPort & InboxPort>; publicUrl: string },
   { linksFor, by: madeBy, namespace }: Subscription,
   { itemId }: Notice,
 ): Promise<Links | null> {

@@ -2,7 +2,7 @@
 import { randomHex } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { rowsOf } from '../../store/pages.ts'
-import type { Document, Store } from '../../store/store.ts'
+import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
 import { newSigningSecret } from './signature.ts'
 
 export const sourceActs = ['decision', 'signal', 'callback'] as const
@@ -36,7 +36,7 @@ export type NewSource = Pick<Source, 'namespace' | 'name' | 'by'> &
   Partial<Pick<Source, 'acts' | 'trustsBy' | 'claims'>>
 
 export async function addSource(
-  store: Store,
+  store: Timed<DocumentsPort>,
   said: NewSource,
 ): Promise<{ source: Source; secret: string }> {
   const { namespace, name, by, acts = sourceActs, trustsBy = false, claims = [] } = said
@@ -48,7 +48,12 @@ export async function addSource(
   return { source: { id, ...shown, createdAt: store.clock.now() }, secret }
 }
 
-function put(store: Store, id: string, body: Body, ifVersion: number | null): Promise<boolean> {
+function put(
+  store: Timed<DocumentsPort>,
+  id: string,
+  body: Body,
+  ifVersion: number | null,
+): Promise<boolean> {
   const [kind, namespace] = place
   const times = { dueAt: null, expiresAt: null }
   const bodyJson = JSON.stringify(body)
@@ -62,7 +67,7 @@ function read({ id, bodyJson, createdAt }: Document): Source {
 
 /** With every secret that verifies now; null if there is none with this id. */
 export async function findSource(
-  store: Store,
+  store: Timed<DocumentsPort>,
   id: string,
 ): Promise<{ source: Source; secrets: string[] } | null> {
   const row = await store.getDocument(...place, id)
@@ -73,7 +78,10 @@ export async function findSource(
   return { source: read(row), secrets: live.flatMap(({ secret }) => store.reveal(secret) ?? []) }
 }
 
-export async function listSources(store: Store, namespace: string): Promise<Source[]> {
+export async function listSources(
+  store: Timed<DocumentsPort>,
+  namespace: string,
+): Promise<Source[]> {
   const rows: Source[] = []
   for await (const row of rowsOf((page) => store.listDocuments({ kind: 'source', ...page }))) {
     const source = read(row)
@@ -83,7 +91,11 @@ export async function listSources(store: Store, namespace: string): Promise<Sour
 }
 
 /** A new secret; the last one verifies for a day, so that the sender can change over. */
-export async function rotateSource(store: Store, namespace: string, id: string): Promise<string> {
+export async function rotateSource(
+  store: Timed<DocumentsPort>,
+  namespace: string,
+  id: string,
+): Promise<string> {
   const row = await own(store, namespace, id)
   const body = JSON.parse(row.bodyJson) as Body
   const secret = newSigningSecret()
@@ -98,12 +110,16 @@ export async function rotateSource(store: Store, namespace: string, id: string):
   throw new CounterfoilError('SOURCE_BUSY', message, { retryable: true })
 }
 
-export async function removeSource(store: Store, namespace: string, id: string): Promise<void> {
+export async function removeSource(
+  store: Timed<DocumentsPort>,
+  namespace: string,
+  id: string,
+): Promise<void> {
   await own(store, namespace, id)
   await store.deleteDocument(...place, id)
 }
 
-async function own(store: Store, namespace: string, id: string): Promise<Document> {
+async function own(store: Timed<DocumentsPort>, namespace: string, id: string): Promise<Document> {
   const row = await store.getDocument(...place, id)
   if (row && read(row).namespace === namespace) return row
   throw new CounterfoilError('SOURCE_NOT_FOUND', `there is no source ${id}`)

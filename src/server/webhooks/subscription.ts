@@ -4,7 +4,7 @@ import { randomHex } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { NoticeKind } from '../../model/records.ts'
 import { rowsOf } from '../../store/pages.ts'
-import type { Document, Store } from '../../store/store.ts'
+import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
 import { checkLiteral } from './address.ts'
 import { newSigningSecret } from './signature.ts'
 
@@ -38,7 +38,7 @@ interface Body extends Omit<Subscription, 'id' | 'namespace' | 'createdAt'> {
 const kind = 'webhook'
 
 export async function addSubscription(
-  store: Store,
+  store: Timed<DocumentsPort>,
   said: NewSubscription,
 ): Promise<{ subscription: Subscription; secret: string }> {
   const { namespace, by, url, queues = null, linksFor = null, allowPrivate = false } = said
@@ -70,7 +70,10 @@ function read({ id, namespace, bodyJson, createdAt }: Document): Subscription {
   return { id, namespace, ...body, createdAt }
 }
 
-export async function listSubscriptions(store: Store, namespace: string): Promise<Subscription[]> {
+export async function listSubscriptions(
+  store: Timed<DocumentsPort>,
+  namespace: string,
+): Promise<Subscription[]> {
   const rows: Subscription[] = []
   for await (const row of rowsOf((page) => store.listDocuments({ kind, namespace, ...page }))) {
     rows.push(read(row))
@@ -80,7 +83,7 @@ export async function listSubscriptions(store: Store, namespace: string): Promis
 
 /** With the secret that it is signed with; null if there is none, or none of ours. */
 export async function findSubscription(
-  store: Store,
+  store: Timed<DocumentsPort>,
   namespace: string,
   id: string,
 ): Promise<{ subscription: Subscription; secret: string } | null> {
@@ -90,7 +93,11 @@ export async function findSubscription(
   return secret === null ? null : { subscription: read(row), secret }
 }
 
-export async function removeSubscription(store: Store, namespace: string, id: string) {
+export async function removeSubscription(
+  store: Timed<DocumentsPort>,
+  namespace: string,
+  id: string,
+) {
   if (await store.deleteDocument(kind, namespace, id)) return
   throw new CounterfoilError('WEBHOOK_NOT_FOUND', `there is no webhook ${id}`)
 }

@@ -33,7 +33,7 @@ export type {
   ReceivedSignal,
   StepSpec,
 } from './model/context.ts'
-export type { DecideRequest } from './model/decide.ts'
+export type { DecideRequest } from './model/decisions/decide.ts'
 export type { Dial } from './model/dial.ts'
 export type { RunDocument } from './model/document.ts'
 export {

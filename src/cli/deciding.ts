@@ -3,7 +3,8 @@
 import type { ItemView } from '../client/inbox.ts'
 import { type ItemLook, lookAt } from '../client/item.ts'
 import { decisionJson, itemJson, runJson } from '../client/wire/rows.ts'
-import type { DecideRequest } from '../model/decide.ts'
+import type { DecideRequest } from '../model/decisions/decide.ts'
+import { isMarked } from '../model/decisions/outcomes.ts'
 import type { Outcome } from '../model/records.ts'
 import { type Cli, reasonOf, userName, withStore } from './cli.ts'
 import { findRecord, itemLines, recordName } from './item.ts'
@@ -41,7 +42,7 @@ export interface Said {
 
 export async function decideItem(cli: Cli, said: Said, options: DecideOptions): Promise<void> {
   const { itemId, outcome, json } = said
-  if (outcome === 'pin') throw pinned(itemId)
+  if (isMarked(outcome, 'pins')) throw pinned(itemId)
   const reason = reasonOf('a decision', options.reason, said.reasonUnlessTold)
   const words = json?.words
   const result =

@@ -1,8 +1,7 @@
 // The commands that decide an item, at the version that was shown, ready to be pasted.
 import type { ItemView } from '../client/inbox.ts'
 import { isClaim } from '../model/approval.ts'
-import { type Choice, recordsFor } from '../model/decisions/outcomes.ts'
-import type { Outcome } from '../model/records.ts'
+import type { Choice } from '../model/decisions/outcomes.ts'
 import { type Cli, userName } from './cli.ts'
 import { recordName } from './item.ts'
 import { clean, wrap } from './text.ts'
@@ -15,8 +14,8 @@ export function decideLines(cli: Cli, item: ItemView): string[] {
 
 function commandLines(cli: Cli, item: ItemView, choice: Choice): string[] {
   const { colors, width } = cli.out
-  const { outcome, label, consequence, locked } = choice
-  const words = wordsFor(item, outcome)
+  const { label, consequence, locked } = choice
+  const words = wordsFor(item, choice)
   if (words === null) return []
   const more = locked ? ` Not allowed yet, unless you state --made-sure: ${locked.why}.` : ''
   const means = wrap(clean(`${label}. ${consequence}${more}`), width - 4)
@@ -24,11 +23,12 @@ function commandLines(cli: Cli, item: ItemView, choice: Choice): string[] {
 }
 
 /** Null if there is nothing that it could be said of. */
-function wordsFor(item: ItemView, outcome: Outcome): string[] | null {
+function wordsFor(item: ItemView, choice: Choice): string[] | null {
   const { itemId, runId, body } = item
+  const { outcome } = choice
   const version = ['--version', `${item.version}`, ...byWords(item)]
   const reason = ['--reason', '…']
-  if (outcome === 'pin') {
+  if (choice.pins) {
     const [first] = body.damage?.good ?? []
     return first === undefined ? null : ['checkpoint', 'pin', runId, `${first}`, ...reason]
   }
@@ -36,16 +36,16 @@ function wordsFor(item: ItemView, outcome: Outcome): string[] | null {
   if (outcome === 'edit') return ['approve', itemId, '--edit', '{…}', ...version]
   if (outcome === 'reject') return ['reject', itemId, ...version, ...reason]
   if (outcome === 'respond') return ['respond', itemId, '{…}', ...version]
-  return ['decide', itemId, outcome, ...answerWords(item, outcome), ...version, ...reason]
+  return ['decide', itemId, outcome, ...answerWords(item, choice), ...version, ...reason]
 }
 
-function answerWords(item: ItemView, outcome: Outcome): string[] {
-  const [record] = recordsFor(item, outcome)
-  const pending = outcome === 'use_record' && record?.status !== 'committed'
+function answerWords(item: ItemView, { result: needs, records }: Choice): string[] {
+  const [record] = records
+  const open = needs === 'if_pending' && record?.status !== 'committed'
   const { example = null } = item.body.answer ?? {}
   const result = example === null ? '{…}' : JSON.stringify(example)
   return [
-    ...(outcome === 'happened' || pending ? ['--result', result] : []),
+    ...(needs === 'required' || needs === 'optional' || open ? ['--result', result] : []),
     ...(record ? ['--record', recordName(record)] : []),
   ]
 }

@@ -4,6 +4,7 @@ import type { LedgerEntry } from '../client/ledger.ts'
 import { iso } from '../client/wire/iso.ts'
 import { systemClock } from '../clock.ts'
 import { numberOfAttempt } from '../model/attempt-id.ts'
+import { isMarked } from '../model/decisions/outcomes.ts'
 import type { Attempt, CallRecord, Decision, Evidence, Run } from '../model/records.ts'
 import { scopeGraph } from '../model/scope.ts'
 import type { Sealed } from '../store/store.ts'
@@ -96,7 +97,7 @@ function attemptWords(cli: Cli, row: Sealed<Attempt>, entry: LedgerEntry): strin
 function endOf(row: Attempt, { record, decisions, evidence }: LedgerEntry): string {
   const { dispatchedAt } = row
   if (row.endedAt !== null) return `${row.outcome} after ${took(row.endedAt - dispatchedAt)}`
-  const told = decisions.some(({ outcome }) => outcome === 'happened' || outcome === 'fail')
+  const told = decisions.some(({ outcome }) => isMarked(outcome, 'answers'))
   const last = row.attempt === record.attempt && evidence.length === 0 && !told
   if (!last || record.status !== 'committed' || record.settledAt === null) {
     return 'no end on record'

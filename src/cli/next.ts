@@ -1,7 +1,7 @@
 // What waits next, after somebody has decided something.
 import { nextFor } from '../client/next.ts'
+import type { Decider } from '../model/decisions/vote.ts'
 import type { Item } from '../model/records.ts'
-import type { Decider } from '../model/vote.ts'
 import type { Counterfoil } from '../open.ts'
 import type { Cli } from './cli.ts'
 import { clean, wrap } from './text.ts'

@@ -1,7 +1,8 @@
 // One decision about many items. Only items that are alike can be decided so: whoever has looked at
 // one of them knows what the others ask. Each is decided by itself, under its own version.
-import type { DecideRequest } from '../model/decide.ts'
-import { differences, type Placed } from '../model/decisions/alike.ts'
+
+import { differences, outcomesForMany, type Placed } from '../model/decisions/alike.ts'
+import type { DecideRequest } from '../model/decisions/decide.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { Decision } from '../model/records.ts'
@@ -31,6 +32,12 @@ export async function decideAlike(
 ): Promise<BulkResult[]> {
   if (wanted.length === 0 || wanted.length > limits.bulkMax) {
     throw invalid(`from 1 to ${limits.bulkMax} items can be decided at once, not ${wanted.length}`)
+  }
+  if (!outcomesForMany.includes(request.outcome)) {
+    throw invalid(
+      `"${request.outcome}" cannot be said of many items at once, only ` +
+        `${outcomesForMany.join(', ')}: decide them one by one`,
+    )
   }
   if (new Set(wanted.map(({ itemId }) => itemId)).size < wanted.length) {
     const twice = wanted.find(({ itemId }, n) => wanted.findIndex(sameAs(itemId)) < n)

@@ -2,10 +2,11 @@
 import type { Clock } from '../clock.ts'
 import { timeId } from '../clock.ts'
 import { attemptName, ofCall } from '../model/attempt-id.ts'
-import { comment } from '../model/comment.ts'
-import { type DecideRequest, decide } from '../model/decide.ts'
+import { comment } from '../model/decisions/comment.ts'
+import { type DecideRequest, decide } from '../model/decisions/decide.ts'
 import { choicesOf, decisionOn, mayDecide, quietUntil } from '../model/decisions/may-decide.ts'
-import type { Choice } from '../model/decisions/outcomes.ts'
+import { type Choice, fitsOf, isMarked, needsResult } from '../model/decisions/outcomes.ts'
+import { type Decider, votesOn } from '../model/decisions/vote.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import type { Graph } from '../model/graph.ts'
 import {
@@ -21,7 +22,6 @@ import { isAboutSent } from '../model/replay/entry.ts'
 import { validate } from '../model/schema.ts'
 import { faults, type Schema } from '../model/schema-faults.ts'
 import { mayLackResult } from '../model/tool.ts'
-import { type Decider, votesOn } from '../model/vote.ts'
 import type { CoreStore, ItemFilter, Loaded, Page } from '../store/store.ts'
 import { type BulkItem, type BulkRequest, type BulkResult, decideAlike } from './bulk.ts'
 import { closeLeftovers, placeOf } from './leftovers.ts'
@@ -130,7 +130,7 @@ export class Inbox {
     await this.checkResult(item, request)
     await checkWorkers()
     const decisionId = timeId(clock, 'dec')
-    if (request.outcome === 'pin') {
+    if (isMarked(request.outcome, 'pins')) {
       const message = 'a checkpoint is pinned by run.pin({ visit, by, reason })'
       throw new CounterfoilError('DECISION_INVALID', message)
     }
@@ -146,13 +146,14 @@ export class Inbox {
   /** Where the graph is at hand its schema is asked here; the engine asks it again in any case. */
   private async checkResult(item: Item, request: DecideRequest): Promise<void> {
     const { outcome, result } = request
-    if (!['happened', 'use_record', 'edit'].includes(outcome)) return
-    if (outcome !== 'happened' && result === undefined) return
+    const fits = fitsOf(outcome)
+    if (fits === null || fits === 'free') return
+    if (result === undefined && needsResult(item, outcome) !== 'required') return
     const { store, graphs } = this.options
     const run = await store.getRun(item)
     const graph = graphs.get(`${run?.graph}@${run?.version}`)
     const tool = graph?.tools.get(item.body.subject?.tool ?? '')
-    const edits = outcome === 'edit'
+    const edits = fits === 'input'
     const code = edits ? 'INPUT_INVALID' : 'OUTPUT_INVALID'
     const name = tool?.name ?? item.body.subject?.tool
     const edited = isAsked(name ?? '') ? 'the edit' : `edited input of ${name}`
@@ -182,7 +183,7 @@ function checkShown(
   { outcome, result }: DecideRequest,
   { code, subject }: { code: string; subject: string },
 ): void {
-  const schema = outcome === 'edit' ? approval?.schema : answer?.schema
+  const schema = fitsOf(outcome) === 'input' ? approval?.schema : answer?.schema
   if (!schema || result === undefined) return
   const wrong = faults(schema as Schema, result)
   if (wrong.length === 0) return

@@ -1,6 +1,7 @@
 // An item with all that is known around it, for whoever shows it to a person.
+
+import type { Decider } from '../model/decisions/vote.ts'
 import { type Item, keyOf, type Subject } from '../model/records.ts'
-import type { Decider } from '../model/vote.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { CoreStore, Loaded, WorkerRow } from '../store/store.ts'
 import type { Inbox, ItemView } from './inbox.ts'

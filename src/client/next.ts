@@ -1,9 +1,10 @@
 // After a decision: what its run does now, and which item the same person may decide next. The
 // console and the command line both ask here.
+
+import { type Decider, deciderFault } from '../model/decisions/vote.ts'
 import type { Item, Run } from '../model/records.ts'
 import type { RunState } from '../model/run-state.ts'
 import { scopeGraph } from '../model/scope.ts'
-import { type Decider, deciderFault } from '../model/vote.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { InboxPort, LedgerPort } from '../store/store.ts'
 

@@ -4,7 +4,7 @@
 import { type Clock, timeId } from '../clock.ts'
 import { authorFault } from '../model/author.ts'
 import { canonical, keptText, sha256 } from '../model/canonical.ts'
-import { type DecideView, quietUntil } from '../model/decisions/may-decide.ts'
+import { type DecideView, lockFault, quietLock } from '../model/decisions/may-decide.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import {
   bare,
@@ -124,13 +124,8 @@ function checkNames(failures: readonly CallRecord[], { calls = {} }: RetryReques
 
 function checkQuiet(now: DecideView, record: CallRecord, request: RetryRequest, at: number): void {
   if (request.madeSure === true) return
-  const until = quietUntil(now, { body: { subject: subjectOf(record) } } as Item)
-  if (until !== null && at >= until.at) return
-  throw new CounterfoilError(
-    'DECISION_TOO_EARLY',
-    `sending ${nameOf(record)} is not allowed yet: its outcome is unknown, and it may still ` +
-      'land. Look again later, or state madeSure: true, which is kept on record under your name',
-  )
+  const lock = quietLock(now, { body: { subject: subjectOf(record) } as Item['body'] }, at)
+  if (lock) throw lockFault(`to send ${nameOf(record)} once more`, lock)
 }
 
 function decisionOf(

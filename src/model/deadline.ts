@@ -1,7 +1,7 @@
 // What becomes of an item whose time has come: its SLA is noted, it goes to another queue, or it
 // expires. Pure functions over the run as it stands; the sweeper asks them under the row's lock, so
 // that one decision or one expiry wins, and any of several sweepers may do it.
-import { decided } from './decide.ts'
+import { decided } from './decisions/decide.ts'
 import { noticeAbout } from './notice.ts'
 import type {
   ApprovalBody,

@@ -1,7 +1,7 @@
 // What travels, as schemas: they validate what comes in, and describe what goes out.
 import { z } from 'zod'
 import * as limits from '../model/limits.ts'
-import { outcomes } from '../model/records.ts'
+import { type Outcome, outcomes } from '../model/records.ts'
 import { runStates } from '../model/run-state.ts'
 
 /** No control characters and no half of a pair: they break listings and cannot be stored. */
@@ -122,6 +122,11 @@ export const decision = z.looseObject({
 })
 
 export const outcome = z.enum(outcomes)
+
+/** Some of them, as the table marks them. */
+export function outcomesOf(some: readonly Outcome[]) {
+  return z.enum(some as [Outcome, ...Outcome[]])
+}
 
 export const problem = z.looseObject({
   type: z.string(),

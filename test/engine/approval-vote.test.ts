@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { startRun } from '../../src/client/start.ts'
 import type { ApprovalTerms } from '../../src/model/approval.ts'
 import type { Approval } from '../../src/model/context.ts'
-import type { DecideRequest } from '../../src/model/decide.ts'
+import type { DecideRequest } from '../../src/model/decisions/decide.ts'
 import type { Graph } from '../../src/model/graph.ts'
 import { atEveryEvent, fake, flow, Lab } from '../lab.ts'
 

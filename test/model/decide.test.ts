@@ -1,7 +1,7 @@
 // What a person may decide (E2, DESIGN §3 "Decisions"), over hand-made views of a run. The tests of
 // I5 put the clock where the rule turns over: one millisecond before, and on the moment.
 import { describe, expect, test } from 'vitest'
-import { type DecideRequest, decide } from '../../src/model/decide.ts'
+import { type DecideRequest, decide } from '../../src/model/decisions/decide.ts'
 import type { DecideView } from '../../src/model/decisions/may-decide.ts'
 import { needsResult, outcomesOf } from '../../src/model/decisions/outcomes.ts'
 import type { CounterfoilError } from '../../src/model/errors.ts'

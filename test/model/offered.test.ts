@@ -1,70 +1,18 @@
 // What every screen offers is what `decide` takes: over every kind of item and every outcome.
 import { describe, expect, test } from 'vitest'
-import type { ApprovalBody } from '../../src/model/approval.ts'
-import { type DecideRequest, decide } from '../../src/model/decide.ts'
 import { choicesForMany, differences, likenessOf } from '../../src/model/decisions/alike.ts'
+import { type DecideRequest, decide } from '../../src/model/decisions/decide.ts'
 import { choicesOf, type DecideView, mayDecide } from '../../src/model/decisions/may-decide.ts'
 import { type Choice, recordsFor } from '../../src/model/decisions/outcomes.ts'
 import type { CounterfoilError } from '../../src/model/errors.ts'
-import type { DoubtReason, Item, ItemBody, UnmatchedCall } from '../../src/model/records.ts'
+import type { Item, UnmatchedCall } from '../../src/model/records.ts'
 import { outcomes } from '../../src/model/records.ts'
 import { table } from '../../src/server/table.ts'
-import { attempt, item, newRun, record } from '../../src/testing/store/fixtures.ts'
+import { attempt, newRun, record } from '../../src/testing/store/fixtures.ts'
+import { about, approval, drift, kinds, reasons, unmatched } from './items.ts'
 
 const { run } = newRun('r1', { state: 'waiting_human', fence: 1 })
 const late = 10_000_000
-
-const reasons: Readonly<Record<DoubtReason, Partial<ItemBody>>> = {
-  unknown: {},
-  tampered: {},
-  drift: { unmatched: [unmatched('send', 'a'), unmatched('other', 'b')] },
-  same_effect: { unmatched: [unmatched('send', 'a'), unmatched('other', 'b')] },
-  unresolved: {},
-  key_conflict: {},
-  checkpoint: { subject: null, damage: { why: 'torn', visit: 3, good: [2, 1] } },
-  failed: {},
-  poison: { subject: null },
-}
-
-function unmatched(tool: string, inputHash: string): UnmatchedCall {
-  const place = { tool, inputHash, occurrence: 0, nth: 0 }
-  return { ...place, status: 'committed', input: {}, result: null }
-}
-
-function about(body: Partial<ItemBody>, more: Partial<Item> = {}): Item {
-  const base = item('i1', more)
-  return { ...base, body: { ...base.body, ...body } }
-}
-
-function approval(tool: string, more: Partial<ApprovalBody> = {}): Item {
-  const subject = { tool, inputHash: 'h1', occurrence: 0, nth: 0 }
-  const terms = { shownHash: 'x', deciders: null, schema: null, why: null, ...more }
-  return about({ subject, approval: terms }, { kind: 'approval', reason: null })
-}
-
-const kinds: [string, Item][] = [
-  ...Object.entries(reasons).map(([reason, body]): [string, Item] => {
-    return [reason, about(body, { reason: reason as DoubtReason })]
-  }),
-  ['drift without a record of its tool', about({ unmatched: [unmatched('other', 'b')] }, drift())],
-  ['records left behind', about({ subject: null, unmatched: [unmatched('send', 'a')] }, drift())],
-  ['damage without a good visit', damaged()],
-  ['a question', about({}, { kind: 'question', reason: null })],
-  ['an approval', approval('counterfoil.approval')],
-  ['a held call', approval('send')],
-  ['an approval of two', approval('counterfoil.approval', { quorum: 2 })],
-]
-
-function drift() {
-  return { reason: 'drift' } as const
-}
-
-function damaged(): Item {
-  return about(
-    { subject: null, damage: { why: 'torn', visit: 3, good: [] } },
-    { reason: 'checkpoint' },
-  )
-}
 
 // Its worker is alive, and nothing says that the attempt has ended.
 const running = attempt()

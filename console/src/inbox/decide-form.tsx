@@ -9,7 +9,7 @@ import { isForm } from '../schema.ts'
 import { JsonField } from '../ui/json-field.tsx'
 import { Failure } from '../ui/parts.tsx'
 import { SchemaForm } from '../ui/schema-form.tsx'
-import type { Choice, ItemPageData, Outcome } from '../wire.ts'
+import type { Choice, ItemPageData } from '../wire.ts'
 import { clockTime, parseMs } from '../words.ts'
 import { recordTitle } from './drift.tsx'
 import { lockOf } from './lock.ts'
@@ -37,8 +37,8 @@ interface Said {
 }
 
 export function DecideForm({ item, choice, blocked, done }: Props) {
-  const { outcome, label } = choice
-  const [said, setSaid] = useState<Said>(() => firstSaid(item, outcome))
+  const { label } = choice
+  const [said, setSaid] = useState<Said>(() => firstSaid(item, choice))
   const [problem, setProblem] = useState<Problem | null>(null)
   const [busy, setBusy] = useState(false)
   const [key, setKey] = useState(randomId)
@@ -70,7 +70,7 @@ export function DecideForm({ item, choice, blocked, done }: Props) {
     >
       <Parts item={item} choice={choice} said={said} change={change} />
       <Words choice={choice} said={said} change={change} />
-      <Sure item={item} choice={choice} said={said} change={change} />
+      <Sure choice={choice} said={said} change={change} />
       {problem === null ? null : <Failure problem={problem} />}
       <button
         type="submit"
@@ -83,11 +83,18 @@ export function DecideForm({ item, choice, blocked, done }: Props) {
   )
 }
 
-function firstSaid(item: ItemPageData, outcome: Outcome): Said {
+function firstSaid(item: ItemPageData, choice: Choice): Said {
   const said = { unknown: false, record: 0, visit: null, reason: '', evidence: '', sure: null }
-  if (outcome === 'edit') return { ...said, result: editable(item) }
-  const { result_schema: schema } = item
-  return outcome === 'happened' && isForm(schema) ? { ...said, result: blankOf(schema) } : said
+  if (choice.fits === 'input') return { ...said, result: editable(item) }
+  const schema = schemaOf(item, choice)
+  return isForm(schema) ? { ...said, result: blankOf(schema) } : said
+}
+
+/** What the result must fit, if the server knows: what is edited, or what the tool returns. */
+function schemaOf(item: ItemPageData, { fits, result }: Choice): unknown {
+  if (fits === 'input') return item.approval?.schema ?? null
+  // Where a record may answer by itself, its result is given as JSON.
+  return fits === 'output' && result !== 'if_pending' ? item.result_schema : null
 }
 
 /** A box that is not ticked says no. */
@@ -116,45 +123,41 @@ function keyOf(one: Pick<Unmatched, 'tool_name' | 'input_hash' | 'occurrence'>):
 
 /** use_record of a record without a receipt states that it happened, and with what result. */
 function takesResult(item: ItemPageData, choice: Choice, said: Said): boolean {
-  const { outcome, result } = choice
-  if (outcome === 'edit') return false
+  const { fits, result } = choice
+  if (fits === 'input') return false
   if (result !== 'if_pending') return result !== 'none'
   return recordsOf(item, choice)[said.record]?.status !== 'committed'
 }
 
 /** A yes needs no more words. */
-function unsaidReason({ reason, outcome }: Choice): string | null {
-  if (reason === 'required') return null
-  return outcome === 'approve' ? 'approved in the console' : 'answered in the console'
+function unsaidReason({ reason, label }: Choice): string | null {
+  return reason === 'required' ? null : `${label}, in the console`
 }
 
 function isComplete(item: ItemPageData, choice: Choice, said: Said): boolean {
-  const { outcome } = choice
   if (said.reason.trim() === '' && choice.reason === 'required') return false
-  const statement = needsSure(item, choice)
+  const statement = needsSure(choice)
   if (statement !== null && said.sure !== statement) return false
-  if (outcome === 'pin') return said.visit !== null
-  if (outcome === 'edit') {
-    const schema = item.approval?.schema as Schema | null
-    return said.result !== undefined && (!schema || faults(schema, said.result).length === 0)
+  if (choice.pins) return said.visit !== null
+  const schema = schemaOf(item, choice)
+  if (choice.fits === 'input') {
+    const given = said.result !== undefined
+    return given && (!schema || faults(schema as Schema, said.result).length === 0)
   }
   if (said.unknown) return true
-  if (outcome === 'happened' && isForm(item.result_schema)) {
-    return faults(item.result_schema, said.result).length === 0
-  }
+  if (isForm(schema)) return faults(schema, said.result).length === 0
   return !takesResult(item, choice, said) || said.result !== undefined
 }
 
-function needsSure(item: ItemPageData, choice: Choice): string | null {
-  const { outcome } = choice
+function needsSure(choice: Choice): string | null {
   if (lockOf(choice) !== null) {
     return (
       'I made sure that every attempt is over and nothing can still arrive. This is kept on ' +
       'record under my name.'
     )
   }
-  const from = item.did_not_happen?.from ?? null
-  if (outcome !== 'did_not_happen' || from === null || parseMs(from) > now.value) return null
+  const { looked_after: from, grants } = choice
+  if (!grants || from === null || parseMs(from) > now.value) return null
   return `I looked at the upstream after ${clockTime(parseMs(from))}, and it is not there.`
 }
 
@@ -163,7 +166,7 @@ async function send(item: ItemPageData, choice: Choice, said: Said, key: string)
   const { evidence } = said
   const result = said.unknown ? undefined : said.result
   const reason = said.reason.trim() === '' ? (unsaidReason(choice) ?? '') : said.reason
-  if (outcome === 'pin') {
+  if (choice.pins) {
     const path = `/v1/runs/${encodeURIComponent(item.run_id)}/pin`
     await api(path, { method: 'POST', key, body: { visit: said.visit, reason } })
     return
@@ -194,7 +197,6 @@ interface PartProps {
 }
 
 function Parts({ item, choice, said, change }: PartProps) {
-  const { outcome } = choice
   return (
     <>
       {choice.records.length > 0 ? (
@@ -203,7 +205,7 @@ function Parts({ item, choice, said, change }: PartProps) {
       {takesResult(item, choice, said) ? (
         <Result item={item} choice={choice} said={said} change={change} />
       ) : null}
-      {outcome === 'edit' ? (
+      {choice.fits === 'input' ? (
         <SchemaForm
           legend="Your edit"
           schema={item.approval?.schema ?? null}
@@ -211,7 +213,7 @@ function Parts({ item, choice, said, change }: PartProps) {
           onValue={(result) => change({ result })}
         />
       ) : null}
-      {outcome === 'pin' ? (
+      {choice.pins ? (
         <label class="field">
           <span>Visit to go on from</span>
           <select
@@ -235,17 +237,16 @@ function Parts({ item, choice, said, change }: PartProps) {
 
 /** Fields where the tool says what its result looks like; JSON where it does not. */
 function Result({ item, choice, said, change }: PartProps) {
-  const { outcome } = choice
-  const { result_schema: schema, answer } = item
+  const { answer } = item
+  const schema = schemaOf(item, choice)
   const onValue = (result: unknown) => change({ result })
-  if (outcome === 'respond') {
+  if (choice.fits === 'free') {
     return <JsonField label="The answer" value={said.result} onValue={onValue} />
   }
   const example = answer?.example ?? null
-  const form = outcome === 'happened' && isForm(schema)
   return (
     <>
-      {said.unknown ? null : form ? (
+      {said.unknown ? null : isForm(schema) ? (
         <SchemaForm
           legend="Its result"
           schema={schema}
@@ -262,7 +263,7 @@ function Result({ item, choice, said, change }: PartProps) {
           {...(example === null ? {} : { hint: `JSON, for example ${JSON.stringify(example)}` })}
         />
       )}
-      {outcome === 'happened' && choice.result === 'optional' ? (
+      {choice.result === 'optional' ? (
         <label class="check">
           <input
             type="checkbox"
@@ -295,8 +296,6 @@ function Record({ item, choice, said, change }: PartProps) {
 }
 
 function Words({ choice, said, change }: Omit<PartProps, 'item'>) {
-  const { outcome } = choice
-  const proves = ['happened', 'did_not_happen', 'use_record', 'send', 'fail'].includes(outcome)
   const may = choice.reason === 'optional'
   return (
     <>
@@ -310,7 +309,7 @@ function Words({ choice, said, change }: Omit<PartProps, 'item'>) {
           onInput={(event) => change({ reason: event.currentTarget.value })}
         />
       </label>
-      {proves ? (
+      {choice.evidence === 'optional' ? (
         <label class="field">
           <span>Evidence: a link, a log line (may be left out)</span>
           <input
@@ -324,8 +323,8 @@ function Words({ choice, said, change }: Omit<PartProps, 'item'>) {
   )
 }
 
-function Sure({ item, choice, said, change }: PartProps) {
-  const text = needsSure(item, choice)
+function Sure({ choice, said, change }: Omit<PartProps, 'item'>) {
+  const text = needsSure(choice)
   if (text === null) return null
   return (
     <label class="check">

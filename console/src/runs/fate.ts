@@ -35,14 +35,11 @@ export function fateOf(entry: Entry, hits: number): Fate {
 
 type Ruling = Entry['decisions'][number]
 
-// What a person's word takes the place of the tool's own answer with.
-const ruled: readonly string[] = ['happened', 'fail', 'use_record']
-
 /** The decision that ended the call: nobody else said how it ended. */
 export function rulingOf({ decisions, status, tool_name: tool }: Entry): Ruling | null {
   const ended = status === 'committed' || status === 'failed'
   if (!ended || tool.startsWith('counterfoil.')) return null
-  return decisions.findLast((one) => ruled.includes(one.outcome) && one.verifies) ?? null
+  return decisions.findLast((one) => one.answers && one.verifies) ?? null
 }
 
 export interface Mark {

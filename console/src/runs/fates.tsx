@@ -1,4 +1,5 @@
 // A retry has to be told what becomes of every call that failed.
+import { fateWords } from '../../../src/model/decisions/words.ts'
 import { JsonField } from '../ui/json-field.tsx'
 import type { FailedCall } from '../wire.ts'
 import { brief } from '../words.ts'
@@ -52,9 +53,11 @@ function FateField({ entry, fate, onFate }: FieldProps) {
           <option value="" disabled>
             choose
           </option>
-          <option value="send">it is sent once more</option>
-          <option value="keep">it stays failed: the run sees the error again</option>
-          <option value="happened">it happened: give its result</option>
+          {Object.entries(fateWords).map(([value, words]) => (
+            <option key={value} value={value}>
+              {words}
+            </option>
+          ))}
         </select>
       </label>
       {typeof fate === 'object' ? (

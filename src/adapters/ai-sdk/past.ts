@@ -3,6 +3,7 @@
 import type { Counterfoil } from '../../index.ts'
 import { ofCall } from '../../model/attempt-id.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
+import { isMarked } from '../../model/decisions/outcomes.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { type CallRecord, callKey, type Decision, keyOf } from '../../model/records.ts'
 import { scopeVisit } from '../../model/scope.ts'
@@ -218,14 +219,9 @@ export class Past {
 }
 
 /** What is said of a call and stays to be obeyed. */
-const words: readonly Decision['outcome'][] = [
-  ...(['happened', 'did_not_happen', 'fail', 'use_record', 'send'] as const),
-  ...(['approve', 'edit', 'reject', 'respond', 'expire'] as const),
-]
-const grants: readonly Decision['outcome'][] = ['did_not_happen', 'send']
-
 function isUnused({ outcome, usedBy, voidedAt }: Decision): boolean {
-  return words.includes(outcome) && voidedAt === null && !(grants.includes(outcome) && usedBy)
+  const isSaid = outcome === 'expire' || isMarked(outcome, 'call')
+  return isSaid && voidedAt === null && !(isMarked(outcome, 'grants') && usedBy)
 }
 
 /** Of a turn's id, without the words. */

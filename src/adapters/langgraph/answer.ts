@@ -12,6 +12,7 @@ import {
   type ReplayUnsafeError,
 } from '../../index.ts'
 import { canonical } from '../../model/canonical.ts'
+import { isMarked } from '../../model/decisions/outcomes.ts'
 import { isRecord } from '../../model/state.ts'
 import { spacesOf } from './spaces.ts'
 import type { Scratchpad, Task } from './task.ts'
@@ -95,7 +96,7 @@ async function decide(
   isNew: boolean,
 ): Promise<void> {
   const { itemId, ...said } = answer
-  const denies = said.outcome === 'did_not_happen' || said.outcome === 'fail'
+  const denies = said.outcome !== undefined && isMarked(said.outcome, 'denies')
   // It was too early to say so then, and nobody has looked since.
   if (denies && !isNew && said.madeSure !== true) return
   const item = await cf.inbox.get(itemId)

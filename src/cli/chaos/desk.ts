@@ -3,10 +3,10 @@
 
 import { isClaim } from '../../model/approval.ts'
 import { canonical } from '../../model/canonical.ts'
-import type { DecideRequest } from '../../model/decide.ts'
+import type { DecideRequest } from '../../model/decisions/decide.ts'
+import { neededFor } from '../../model/decisions/vote.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import { type Item, isAsked, keyOf } from '../../model/records.ts'
-import { neededFor } from '../../model/vote.ts'
 import { refusedText } from './blame.ts'
 import { runsOf } from './idle.ts'
 import type { ChaosDoubt } from './report.ts'

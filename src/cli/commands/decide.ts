@@ -1,24 +1,31 @@
 // counterfoil decide
 import type { Command } from 'commander'
+import { listed, outcomesThat } from '../../model/decisions/outcomes.ts'
 import { outcomes } from '../../model/records.ts'
 import { addGlobals, cliOf } from '../cli.ts'
 import { type DecideOptions, decideItem } from '../deciding.ts'
 import { oneOf } from '../usage.ts'
 
+const kinds = [
+  ['of an approval', listed('approval', null)],
+  ['of a question', listed('question', null)],
+  ['of a call nobody knows about', listed('doubt', 'unknown')],
+  ['of a call without its record', listed('doubt', 'drift')],
+  ['of a run that kills workers', listed('doubt', 'poison')],
+].map(([what, some]) => `  ${String(what).padEnd(30)} ${(some as readonly string[]).join(', ')}`)
+
+const denials = outcomesThat('denies').map((outcome) => `"${outcome}"`)
+
 const help = `
 Outcomes (\`counterfoil inbox show\` lists those of an item, and what follows):
-  of an approval                 approve, edit, reject, respond, abandon
-  of a question                  respond, fail, abandon
-  of a call nobody knows about   happened, did_not_happen, fail, abandon
-  of a call without its record   use_record, send, retire_record, fail, abandon
-  of a run that kills workers    resume, abandon
+${kinds.join('\n')}
 Short forms: counterfoil approve, reject and respond.
 
 A decision is about what you have seen: \`counterfoil inbox show\` prints the
 version to give. Without it the item is shown, and you are asked; without a
 terminal nothing is decided, and the exact command is printed.
 
-"did_not_happen" and "fail" are not allowed yet while what was sent may still
+${denials.join(' and ')} are not allowed yet while what was sent may still
 arrive. --made-sure states, on record and under your name, that every attempt is
 over.
 

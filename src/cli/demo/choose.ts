@@ -25,26 +25,24 @@ export async function chooseOutcome(
   }
   const by = userName(undefined)
   for (;;) {
-    const outcome = await askOutcome(messageId)
+    const outcome = await askOutcome(item)
     if (outcome === null) return null
     const reason = 'said in the demo'
     if (outcome === 'happened') {
       return { outcome, by, reason: `seen in the outbox: ${messageId}`, madeSure: false }
     }
-    if (outcome === 'abandon') return { outcome, by, reason, madeSure: false }
     const sure = await askWhetherSure(stage, item, outcome)
     if (sure !== null) return { outcome, by, reason, madeSure: sure }
   }
 }
 
-async function askOutcome(messageId: string): Promise<Choice['outcome'] | null> {
+async function askOutcome({ choices }: ItemView): Promise<Choice['outcome'] | null> {
   const answer = await select<Choice['outcome'] | 'leave'>({
     message: 'Did the e-mail go out? You are the person who is asked.',
     options: [
-      { value: 'happened', label: `It happened: ${messageId} is in the outbox` },
-      { value: 'did_not_happen', label: 'It did not happen: send it once more' },
-      { value: 'fail', label: 'Fail the call: the workflow sees an error' },
-      { value: 'abandon', label: 'Abandon the run' },
+      ...choices.map(({ outcome, label, consequence }) => {
+        return { value: outcome as Choice['outcome'], label, hint: consequence }
+      }),
       { value: 'leave', label: 'Leave it open and exit' },
     ],
   })
@@ -57,7 +55,8 @@ async function askWhetherSure(
   item: ItemView,
   outcome: string,
 ): Promise<boolean | null> {
-  const until = item.quietUntil ?? 0
+  const lock = item.choices.find((choice) => choice.outcome === outcome)?.locked
+  const until = lock?.until ?? 0
   const now = systemClock.now()
   if (now >= until) return false
   const why =

@@ -1,7 +1,7 @@
 // The rows as they travel, by --json and by the API: snake_case like the database, times in ISO
 // with their zone, and the JSON that users gave as it is.
 import { deadlinesOf, slaOf, slaPassedAt } from '../../model/deadline.ts'
-import { type Choice, recordsFor } from '../../model/decisions/outcomes.ts'
+import { type Choice, isMarked } from '../../model/decisions/outcomes.ts'
 import type {
   ApprovalBody,
   Attempt,
@@ -15,6 +15,7 @@ import type {
   Vote,
 } from '../../model/records.ts'
 import type { Sealed, WorkerRow } from '../../store/store.ts'
+import type { ItemView } from '../inbox.ts'
 import type { ItemLook } from '../item.ts'
 import type { Previous } from '../link.ts'
 import { iso } from './iso.ts'
@@ -92,6 +93,8 @@ export function decisionJson(decision: Decision) {
     by: decision.by,
     reason: decision.why,
     evidence: decision.evidence,
+    // A person's word in the place of the tool's own answer.
+    answers: isMarked(decision.outcome, 'answers'),
     made_sure: decision.madeSure,
     shown_hash: decision.shownHash,
     version: decision.version,
@@ -174,12 +177,16 @@ export function itemViewJson({ item, workers, replayClass, unusable }: ItemLook)
 }
 
 /** An outcome as every screen offers it; `result: if_pending` depends on the record. */
-function choiceJson(item: Item, choice: Choice) {
-  const { outcome, label, consequence, result, reasonOptional, grave, locked } = choice
+function choiceJson({ quietUntil }: ItemView, choice: Choice) {
+  const { outcome, label, consequence, result, fits, reasonOptional, grave, locked } = choice
+  const { proves, pins, denies, grants, records } = choice
   return {
-    ...{ outcome, label, consequence, result, grave },
+    ...{ outcome, label, consequence, result, fits, grave, pins, grants },
     reason: reasonOptional ? 'optional' : 'required',
-    records: recordsFor(item, outcome).map(subjectJson),
+    evidence: proves ? 'optional' : 'none',
+    records: records.map(subjectJson),
+    // From when a look counts; null for an outcome that is never locked.
+    looked_after: denies ? iso(quietUntil) : null,
     // Without a time an attempt may still be running: nobody can say until when.
     locked: locked && { until: iso(locked.until), why: locked.why },
   } as const

@@ -1,8 +1,8 @@
 // Which items one decision can be about: whoever has looked at one of them knows what the others
 // ask. Their titles are rendered from data, so that each may have its own.
 import { canonical, sha256 } from '../canonical.ts'
-import type { Item, Outcome } from '../records.ts'
-import { choiceOf, outcomesOf } from './outcomes.ts'
+import type { Item } from '../records.ts'
+import { choiceOf, outcomesOf, outcomesThat } from './outcomes.ts'
 
 /** What a person would have to look at anew. The data of each are its own. */
 function traits(graph: string, { kind, reason, queue, body }: Item): Record<string, unknown> {
@@ -28,21 +28,12 @@ export function differences(a: Placed, b: Placed): string[] {
   return Object.keys(one).filter((key) => canonical(one[key]) !== canonical(two[key]))
 }
 
-// What can be said of many without looking into each: nothing that needs a result or a record, and
-// nothing that sends what a record may have sent.
-export const outcomesForMany = [
-  'approve',
-  'reject',
-  'did_not_happen',
-  'fail',
-  'resume',
-  'abandon',
-] as const satisfies readonly Outcome[]
+/** What can be said of many without looking into each. */
+export const outcomesForMany = outcomesThat('many')
 
 /** What is offered for many items that are alike, with its words. */
 export function choicesForMany(item: Item) {
-  const ofMany: readonly Outcome[] = outcomesForMany
-  const some = outcomesOf(item).filter((one) => ofMany.includes(one))
+  const some = outcomesOf(item).filter((one) => outcomesForMany.includes(one))
   return some.map((outcome) => {
     const { label, grave } = choiceOf(item, outcome, null)
     return { outcome, label, grave }

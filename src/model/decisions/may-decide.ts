@@ -14,8 +14,8 @@ import {
   type Run,
 } from '../records.ts'
 import { attemptEnd } from '../replay/attempts.ts'
-import { type Decider, deciderFault } from '../vote.ts'
 import { type Choice, choiceOf, deniesAttempts, type Lock, outcomesOf } from './outcomes.ts'
+import { type Decider, deciderFault } from './vote.ts'
 
 export interface DecideView {
   readonly run: Run
@@ -43,15 +43,62 @@ export function decisionOn<Row extends Decision & { readonly verifies?: boolean 
   return own.findLast((row) => row.outcome !== 'comment' && row.outcome !== 'vote') ?? null
 }
 
-/** Why nobody decides it any more, or not this person (if one is named); null if they may. */
+/** Whoever decides; with an outcome, whether this can be said of the item now. */
+export interface Asker extends Decider {
+  readonly outcome?: Outcome | undefined
+  /** States on record that earlier attempts are over and the quiet time needs no waiting. */
+  readonly madeSure?: boolean | undefined
+  /** When the look was taken; now, unless told. */
+  readonly lookedAt?: number | undefined
+}
+
+/**
+ * Why nobody decides it any more, or not this person (if one is named), or not with this outcome,
+ * or not yet; null if they may. Whatever shows or takes a decision asks this.
+ */
 export function mayDecide(
-  now: Pick<DecideView, 'run' | 'records' | 'evidence' | 'decisions'>,
+  now: Pick<DecideView, 'run' | 'records' | 'evidence' | 'decisions'> & Partial<Sent>,
   item: Item,
-  who: Decider | null,
+  who: Asker | null,
   at: number,
 ): CounterfoilError | null {
+  const notOffered = who && 'outcome' in who ? outcomeFault(item, who.outcome) : null
   const notTheirs = who && deciderFault(now.run, item, who)
-  return closedFault(now, item, at) ?? notTheirs ?? settledFault(now, item)
+  const barred = closedFault(now, item, at) ?? notTheirs ?? settledFault(now, item)
+  return notOffered ?? barred ?? (who && tooEarly(now, item, who, at))
+}
+
+function outcomeFault(item: Item, outcome: Outcome | undefined): CounterfoilError | null {
+  const allowed = outcomesOf(item)
+  if (outcome !== undefined && allowed.includes(outcome)) return null
+  const message =
+    `"${outcome}" cannot be said of item ${item.itemId}, which is ${whatOf(item)}; ` +
+    `choose ${allowed.join(', ')}`
+  return new CounterfoilError('DECISION_INVALID', message)
+}
+
+function whatOf({ kind, reason }: Item): string {
+  if (kind !== 'doubt') return kind === 'approval' ? 'an approval' : 'a question'
+  return reason === null ? 'a doubt' : `a doubt (${reason})`
+}
+
+function tooEarly(
+  { attempts, deaths }: Partial<Sent>,
+  item: Item,
+  { outcome, madeSure, lookedAt }: Asker,
+  at: number,
+): CounterfoilError | null {
+  if (outcome === undefined || madeSure === true || !attempts || !deaths) return null
+  const lock = lockOf({ attempts, deaths }, item, outcome, Math.min(lookedAt ?? at, at))
+  return lock && lockFault(`"${outcome}"`, lock)
+}
+
+export function lockFault(what: string, { until, why }: Lock): CounterfoilError {
+  const message =
+    `${what} is not allowed yet: ${why}. Look again after that, or state ` +
+    'madeSure: true, which is kept on record under your name'
+  const details = { until: until === Number.POSITIVE_INFINITY ? null : until }
+  return new CounterfoilError('DECISION_TOO_EARLY', message, { details })
 }
 
 function closedFault(
@@ -102,7 +149,11 @@ type Sent = Pick<DecideView, 'attempts' | 'deaths'>
 
 /** Null, or why an outcome cannot be said of a look that was taken at this time. */
 export function lockOf(now: Sent, item: Item, outcome: Outcome, lookedAt: number): Lock | null {
-  if (!deniesAttempts(item, outcome)) return null
+  return deniesAttempts(item, outcome) ? quietLock(now, item, lookedAt) : null
+}
+
+/** Null, or why a look at what was sent counted for nothing at this time (I5). */
+export function quietLock(now: Sent, item: Pick<Item, 'body'>, lookedAt: number): Lock | null {
   const quiet = quietUntil(now, item)
   if (quiet !== null && lookedAt >= quiet.at) return null
   const { at: until = Number.POSITIVE_INFINITY, attempt = '?', worker = '?' } = quiet ?? {}

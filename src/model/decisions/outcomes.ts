@@ -4,21 +4,28 @@
 import {
   type DoubtReason,
   type Item,
+  type ItemKind,
   isAsked,
   type Outcome,
+  outcomes,
+  type Remark,
   type UnmatchedCall,
 } from '../records.ts'
 import { isAboutSent } from '../replay/entry.ts'
-import { neededFor } from '../vote.ts'
+import { neededFor } from './vote.ts'
 
 /** `if_pending`: use_record states that a record without a receipt happened, and its result. */
 type NeedsResult = 'required' | 'optional' | 'if_pending' | 'none'
+
+/** What a result is checked by: what the tool returns, what it is sent, or nothing. */
+type Fits = 'output' | 'input' | 'free'
 
 interface Row {
   readonly label: string | ((item: Item) => string)
   readonly consequence: string | ((item: Item) => string)
   /** Whether a result belongs to it: what the call is answered with. */
   readonly result?: NeedsResult
+  readonly fits?: Fits
   /** It is about one of the item's unmatched records. */
   readonly record?: true
   /** Says of what was sent that it will not land: locked while it still may (I5). */
@@ -27,6 +34,23 @@ interface Row {
   readonly grave?: true
   /** A yes needs no more words. */
   readonly reasonOptional?: true
+  /** Allows one send, which is used up by it. */
+  readonly grants?: true
+  /** It states what became of the world: whoever says so may point to a proof. */
+  readonly proves?: true
+  /** How the call itself ends, or goes on; others are about a record or the whole run. */
+  readonly call?: true
+  /** A person's word in the place of the tool's own answer. */
+  readonly answers?: true
+  /**
+   * Can be said of many without looking into each: it needs no result and no record, and sends
+   * nothing that a record may have sent.
+   */
+  readonly many?: true
+  /** Can be said by a link in a mail. */
+  readonly link?: true
+  /** Said by a way of its own, which takes more than a decision has. */
+  readonly pins?: true
 }
 
 const table: Readonly<Record<Outcome, Row>> = {
@@ -34,34 +58,42 @@ const table: Readonly<Record<Outcome, Row>> = {
     label: 'It happened',
     consequence: (item) => `${toolOf(item)} is not sent. The run goes on with the result you give.`,
     result: 'optional',
+    fits: 'output',
+    ...{ proves: true, call: true, answers: true },
   },
   did_not_happen: {
     label: 'It did not happen',
     consequence: (item) => `${toolOf(item)} is sent once more. If it did happen, it happens twice.`,
     denies: true,
     grave: true,
+    ...{ grants: true, proves: true, call: true, many: true },
   },
   fail: {
     label: (item) => (item.kind === 'question' ? 'Give no answer' : 'Fail the call'),
     consequence: failed,
     denies: true,
     grave: true,
+    ...{ proves: true, call: true, answers: true, many: true },
   },
   abandon: {
     label: 'Abandon the run',
     consequence: 'The run ends as failed, now. Nothing that was done is undone.',
     grave: true,
+    many: true,
   },
   use_record: {
     label: 'Use this record',
     consequence: (item) => `${toolOf(item)} is answered with that record. Nothing is sent.`,
     result: 'if_pending',
+    fits: 'output',
     record: true,
+    ...{ proves: true, call: true, answers: true },
   },
   send: {
     label: (item) => (isCompared(item) ? 'None of them: send' : 'Send it once more'),
     consequence: sent,
     grave: true,
+    ...{ grants: true, proves: true, call: true },
   },
   retire_record: {
     label: 'Retire a record',
@@ -75,37 +107,41 @@ const table: Readonly<Record<Outcome, Row>> = {
         ? 'Neither yes nor no: the run goes on with your answer.'
         : 'The run goes on with your answer.',
     result: 'required',
+    fits: 'free',
     reasonOptional: true,
+    call: true,
   },
   approve: {
     label: 'Approve',
     consequence: approved,
-    result: 'none',
     reasonOptional: true,
+    ...{ call: true, many: true, link: true },
   },
   edit: {
     label: 'Edit and approve',
     consequence: 'The run goes on with what you have written instead of what was shown.',
     result: 'required',
+    fits: 'input',
+    call: true,
   },
   reject: {
     label: 'Reject',
     consequence:
       'The run is told that you rejected it, and why; its own code decides what follows.',
-    result: 'none',
     grave: true,
+    ...{ call: true, many: true, link: true },
   },
   pin: {
     label: 'Pin an earlier checkpoint',
     consequence:
       'The run goes back to an earlier, good checkpoint. What was done since stays on record.',
-    result: 'none',
+    pins: true,
   },
   resume: {
     label: 'Resume',
     consequence:
       'The run is given to a worker again. If it kills that one too, it comes back here.',
-    result: 'none',
+    many: true,
   },
 }
 
@@ -121,31 +157,39 @@ const doubtOutcomes: Readonly<Record<DoubtReason, readonly Outcome[]>> = {
   poison: ['resume', 'abandon'],
 }
 
+const askOutcomes: Readonly<Record<Exclude<ItemKind, 'doubt'>, readonly Outcome[]>> = {
+  question: ['respond', 'fail', 'abandon'],
+  approval: ['approve', 'edit', 'reject', 'respond', 'abandon'],
+}
+
 /** The outcomes that an item can be decided with. */
 export function outcomesOf(item: Item): readonly Outcome[] {
-  if (item.kind === 'question') return ['respond', 'fail', 'abandon']
-  if (item.kind === 'approval') {
-    const held = !isAsked(item.body.subject?.tool ?? '')
-    // Where several have to agree, it is to one and the same thing.
-    const edits: readonly Outcome[] = neededFor(item.body.approval, 'approve') > 1 ? [] : ['edit']
-    const ends: readonly Outcome[] = held ? ['abandon'] : ['respond', 'abandon']
-    return ['approve', ...edits, 'reject', ...ends]
-  }
-  if (item.reason === 'drift' && item.body.subject === null) return ['retire_record', 'abandon']
-  const all = item.reason ? doubtOutcomes[item.reason] : []
-  return all.filter((outcome) => isPossible(item, outcome))
+  return listed(item.kind, item.reason).filter((outcome) => isPossible(item, outcome))
+}
+
+/** All that such an item may be decided with; what is missing in one of them is left out there. */
+export function listed(kind: ItemKind, reason: DoubtReason | null): readonly Outcome[] {
+  if (kind !== 'doubt') return askOutcomes[kind]
+  return reason === null ? [] : doubtOutcomes[reason]
 }
 
 /** Whether the item has what the outcome is about. */
 function isPossible(item: Item, outcome: Outcome): boolean {
-  if (outcome === 'use_record') return recordsFor(item, outcome).length > 0
-  return outcome !== 'pin' || (item.body.damage?.good.length ?? 0) > 0
+  const { body } = item
+  if (table[outcome].record) return recordsFor(item, outcome).length > 0
+  if (table[outcome].pins) return (body.damage?.good.length ?? 0) > 0
+  // Records that were left behind wait for no call that could be answered or sent.
+  if (item.reason === 'drift' && body.subject === null) return table[outcome].call !== true
+  if (item.kind !== 'approval') return true
+  // Where several have to agree, it is to one and the same thing.
+  if (outcome === 'edit') return neededFor(body.approval, 'approve') === 1
+  return outcome !== 'respond' || isAsked(body.subject?.tool ?? '')
 }
 
 /** The unmatched records that an outcome may name: only one of the same tool can answer a call. */
-export function recordsFor({ body }: Item, outcome: Outcome): readonly UnmatchedCall[] {
-  if (table[outcome]?.record !== true) return []
-  if (outcome === 'retire_record') return body.unmatched
+export function recordsFor({ body }: Item, outcome: Outcome | Remark): readonly UnmatchedCall[] {
+  if (!isMarked(outcome, 'record')) return []
+  if (!isMarked(outcome, 'call')) return body.unmatched
   // One that did not happen answers nothing.
   const canAnswer = ({ tool, status }: UnmatchedCall) =>
     tool === body.subject?.tool && status !== 'failed'
@@ -158,8 +202,19 @@ export interface Choice {
   readonly label: string
   readonly consequence: string
   readonly result: NeedsResult
+  /** What its result is checked by; null if it takes none. */
+  readonly fits: Fits | null
+  /** One of these records is meant. */
+  readonly records: readonly UnmatchedCall[]
   readonly reasonOptional: boolean
+  readonly proves: boolean
   readonly grave: boolean
+  /** It is said by pinning a checkpoint (`run.pin`), not by a decision. */
+  readonly pins: boolean
+  /** It allows one more send: said of what was sent, it needs a look that was late enough. */
+  readonly grants: boolean
+  /** Whether it can ever be locked: then a look counts only if it was taken late enough. */
+  readonly denies: boolean
   /** Null, or until when it cannot be said without `madeSure`, and why. */
   readonly locked: Lock | null
 }
@@ -173,9 +228,28 @@ export interface Lock {
 export function choiceOf(item: Item, outcome: Outcome, locked: Lock | null): Choice {
   const { label, consequence, ...row } = table[outcome]
   const result = needsResult(item, outcome)
-  const { grave = false, reasonOptional = false } = row
+  const { grave = false, reasonOptional = false, proves = false } = row
+  const { pins = false, grants = false } = row
   const words = { label: said(label, item), consequence: said(consequence, item) }
-  return { outcome, ...words, result, reasonOptional, grave, locked }
+  const needs = { result, fits: row.fits ?? null, records: recordsFor(item, outcome) }
+  const denies = deniesAttempts(item, outcome)
+  const marks = { reasonOptional, proves, grave, pins, grants, denies }
+  return { outcome, ...words, ...needs, ...marks, locked }
+}
+
+/** The outcomes that have this mark in the table, in its order. */
+export function outcomesThat<Mark extends keyof Row>(mark: Mark): readonly Outcome[] {
+  return outcomes.filter((outcome) => table[outcome][mark] === true)
+}
+
+/** Whether an outcome has a mark of the table; what is no person's decision has none. */
+export function isMarked(outcome: string, mark: keyof Row): boolean {
+  return (table as Partial<Record<string, Row>>)[outcome]?.[mark] === true
+}
+
+/** What the result of an outcome is checked by. */
+export function fitsOf(outcome: Outcome): Fits | null {
+  return table[outcome].fits ?? null
 }
 
 /** Whether an outcome takes a result at all, and whether it can be said without one. */

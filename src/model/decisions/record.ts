@@ -1,22 +1,30 @@
 // Which record a person means, and what follows from it for the answer of the call.
 import { canonical, keptText } from '../canonical.ts'
 import { CounterfoilError } from '../errors.ts'
-import { type Decision, type Item, keyOf, type UnmatchedCall } from '../records.ts'
+import {
+  type Decision,
+  type Item,
+  keyOf,
+  type Outcome,
+  type Remark,
+  type UnmatchedCall,
+} from '../records.ts'
+import { isMarked, recordsFor } from './outcomes.ts'
 
 interface Said {
-  readonly outcome: string
+  readonly outcome: Outcome | Remark
   readonly result?: unknown
   readonly record?: { tool: string; inputHash: string; occurrence: number }
 }
 
 export function recordOf(item: Item, said: Said): Pick<Decision, 'record' | 'resultJson'> {
   const resultJson = said.result === undefined ? null : keptText(said.result)
-  if (said.outcome !== 'use_record' && said.outcome !== 'retire_record') {
+  if (!isMarked(said.outcome, 'record')) {
     if (said.record === undefined) return { record: null, resultJson }
     throw invalid(`"${said.outcome}" takes no \`record\`: leave it out`)
   }
   const found = recordMeant(item, said)
-  if (said.outcome === 'use_record') checkUse(item, said, found)
+  if (isMarked(said.outcome, 'call')) checkUse(said, found)
   const { tool, inputHash, occurrence, nth } = found
   // It may be a record of another visit, where the call's own replay would not find it.
   const copied = item.reason === 'same_effect' && found.status === 'committed'
@@ -26,20 +34,17 @@ export function recordOf(item: Item, said: Said): Pick<Decision, 'record' | 'res
   }
 }
 
-function recordMeant({ body: { unmatched } }: Item, { outcome, record: wanted }: Said) {
-  const only = unmatched.length === 1 ? unmatched[0] : undefined
-  const found = wanted ? unmatched.find((record) => keyOf(record) === keyOf(wanted)) : only
+/** One that is offered with the outcome; left out, if there is only one. */
+function recordMeant(item: Item, { outcome, record: wanted }: Said): UnmatchedCall {
+  const offered = recordsFor(item, outcome)
+  const only = offered.length === 1 ? offered[0] : undefined
+  const found = wanted ? offered.find((record) => keyOf(record) === keyOf(wanted)) : only
   if (found) return found
-  const names = unmatched.map((record) => keyOf(record)).join(', ') || 'none'
+  const names = offered.map((record) => keyOf(record)).join(', ') || 'none'
   throw invalid(`"${outcome}" needs \`record\`: one of ${names}`)
 }
 
-function checkUse({ body: { subject } }: Item, { result }: Said, found: UnmatchedCall): void {
-  if (subject !== null && found.tool !== subject.tool) {
-    throw invalid(
-      `${keyOf(found)} is a record of ${found.tool}, and cannot answer a call of ${subject.tool}`,
-    )
-  }
+function checkUse({ result }: Said, found: UnmatchedCall): void {
   if (found.status === 'committed' || result !== undefined) return
   throw invalid(
     `${keyOf(found)} is ${found.status}: to use it, say what it answered (\`result\`), which ` +

@@ -10,6 +10,13 @@ export const sentWords: Readonly<Record<CallStatus, string>> = {
   failed: 'failed for certain',
 }
 
+/** What a retry can be told of a call that failed. */
+export const fateWords = {
+  send: 'it is sent once more',
+  keep: 'it stays failed: the run sees the error again',
+  happened: 'it happened: give its result',
+} as const
+
 export const usualCause = 'The usual cause is a time or a random value in the input.'
 
 /** How many of the records beside a call that waits went out, and how that ended. */

@@ -25,7 +25,7 @@ const decideAlike = route({
       .array(z.strictObject({ item_id: shapes.id, version: z.int().min(1) }))
       .min(1)
       .max(modelLimits.bulkMax),
-    outcome: z.enum(outcomesForMany),
+    outcome: shapes.outcomesOf(outcomesForMany),
     reason: shapes.reason,
     evidence: z.string().trim().min(1).max(modelLimits.saidLengthMax).optional(),
     made_sure: z.boolean().optional(),

@@ -1,9 +1,9 @@
 // Links that decide, once. The page that a link opens does nothing by itself; its form does.
 import { z } from 'zod'
-import { Inbox } from '../../client/inbox.ts'
+import { Inbox, type ItemView } from '../../client/inbox.ts'
 import { decisionJson } from '../../client/wire/rows.ts'
+import { outcomesThat } from '../../model/decisions/outcomes.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
-import type { Item } from '../../model/records.ts'
 import { roles } from '../auth.ts'
 import { parseJson, textOf } from '../json.ts'
 import * as limits from '../limits.ts'
@@ -19,7 +19,7 @@ addStatus(422, 'LINK_INVALID')
 
 const tag = 'webhooks'
 const params = z.object({ token: z.string().min(1).max(128) })
-const ways = ['approve', 'reject'] as const
+const ways = outcomesThat('link')
 const dayMs = 24 * 3_600_000
 
 const make = route({
@@ -34,9 +34,9 @@ const make = route({
     item_id: shapes.id,
     version: z.int().min(1),
     outcomes: z
-      .array(z.enum(ways))
+      .array(shapes.outcomesOf(ways))
       .min(1)
-      .max(2)
+      .max(ways.length)
       .default([...ways]),
     by: z.string().trim().min(1).max(100).optional(),
     expires_in_ms: z
@@ -54,8 +54,10 @@ const make = route({
       throw new CounterfoilError('ROLE_FORBIDDEN', 'a link for somebody else needs the role admin')
     }
     const item = await new Inbox(client).get(itemId)
-    if (item.kind !== 'approval') {
-      throw new CounterfoilError('LINK_INVALID', 'a link can only decide an approval')
+    const other = outcomes.find((outcome) => !item.outcomes.includes(outcome))
+    if (other !== undefined) {
+      const message = `item ${itemId} has no "${other}", which the link would say`
+      throw new CounterfoilError('LINK_INVALID', message)
     }
     const claims = by === who.name ? who.claims : []
     const { store, namespace } = client
@@ -78,9 +80,13 @@ const look = route({
     readably(call, async () => {
       const { store } = call.server
       const link = await findLink(store, call.params.token)
-      const item = await store.getItem(link.namespace, link.itemId)
-      if (item === null)
+      if ((await store.getItem(link.namespace, link.itemId)) === null)
         throw new CounterfoilError('LINK_NOT_FOUND', 'the item of this link no longer exists')
+      const inbox = new Inbox(call.server.clientOf(link.namespace))
+      const item = await inbox.get(link.itemId, { by: link.by, claims: link.claims })
+      // What would be refused is said before anybody writes a reason.
+      if (item.barred !== null)
+        return page(409, 'Nothing to decide here', `<p>${escapeHtml(item.barred)}</p>`)
       return page(200, 'Do you mean it?', confirmation(link, item))
     }),
 })
@@ -111,7 +117,7 @@ const use = route({
 })
 
 const form = z.strictObject({
-  outcome: z.enum(ways).optional(),
+  outcome: shapes.outcomesOf(ways).optional(),
   reason: z.string().trim().max(4_000).optional(),
 })
 
@@ -151,10 +157,15 @@ async function readably<T>(call: Call, work: () => Promise<T>): Promise<T | Resp
 
 const shownMax = 20_000
 
-function confirmation({ outcomes, by }: Link, { title, queue, body }: Item): string {
+function confirmation({ outcomes, by }: Link, { title, queue, body, choices }: ItemView): string {
   const why = body.approval?.why
-  const buttons = outcomes.map(
-    (outcome) => `<button name="outcome" value="${outcome}">${outcome}</button>`,
+  const offered = choices.filter(({ outcome }) => outcomes.includes(outcome))
+  const buttons = offered.map(
+    ({ outcome, label }) =>
+      `<button name="outcome" value="${outcome}">${escapeHtml(label)}</button>`,
+  )
+  const follows = offered.map(
+    ({ label, consequence }) => `<li>${escapeHtml(`${label}: ${consequence}`)}</li>`,
   )
   const shown = JSON.stringify(body.data, null, 2) ?? ''
   return [
@@ -162,6 +173,7 @@ function confirmation({ outcomes, by }: Link, { title, queue, body }: Item): str
     why ? `<p>Held because: ${escapeHtml(why)}</p>` : '',
     `<pre>${escapeHtml(shown.slice(0, shownMax))}</pre>`,
     shown.length > shownMax ? '<p>It goes on: look at all of it in the console.</p>' : '',
+    `<ul>${follows.join('')}</ul>`,
     `<form method="post"><p><label>Why? <input name="reason" maxlength="4000"></label></p>`,
     `<p>As ${escapeHtml(by)}: ${buttons.join(' ')}</p></form>`,
   ].join('')

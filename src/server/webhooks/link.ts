@@ -1,8 +1,9 @@
 // Links that decide, once. A link is bound to an item, a version and a person; the store keeps its
 // hash. Looking at it does nothing, because mail scanners look at everything; it is used by a POST.
-import type { DecideRequest } from '../../model/decide.ts'
+import type { DecideRequest } from '../../model/decisions/decide.ts'
+import { outcomesOf, outcomesThat } from '../../model/decisions/outcomes.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Notice } from '../../model/records.ts'
+import type { Notice, Outcome } from '../../model/records.ts'
 import type { DocumentsPort, InboxPort, Timed } from '../../store/store.ts'
 import { format, matches, newSecret, parseSecret } from '../secret.ts'
 import type { Links } from './payload.ts'
@@ -17,7 +18,7 @@ export interface LinkBody {
   readonly namespace: string
   readonly itemId: string
   readonly version: number
-  readonly outcomes: readonly ('approve' | 'reject')[]
+  readonly outcomes: readonly Outcome[]
   /** Whose decision it is. */
   readonly by: string
   readonly claims: readonly string[]
@@ -118,11 +119,11 @@ export async function makeLinks(
   { itemId }: Notice,
 ): Promise<Links | null> {
   const item = linksFor === null || itemId === null ? null : await store.getItem(namespace, itemId)
-  if (item === null || linksFor === null || item.kind !== 'approval' || item.state !== 'open') {
-    return null
-  }
+  if (item === null || linksFor === null || item.state !== 'open') return null
+  const offered = outcomesOf(item)
+  if (!outcomesThat('link').every((outcome) => offered.includes(outcome))) return null
   const body = { namespace, itemId: item.itemId, version: item.version, by: linksFor, claims: [] }
-  const make = (outcome: 'approve' | 'reject') =>
+  const make = (outcome: Outcome) =>
     makeLink(store, { ...body, outcomes: [outcome], madeBy, tokenId: null })
   const url = (token: string) => `${publicUrl}/v1/links/${token}`
   return { approve: url(await make('approve')), reject: url(await make('reject')) }

@@ -1,7 +1,7 @@
 // One life of a random program: killed at random moments, decided, signalled, called back and tried
 // again; before every resume it is foretold, and afterwards compared (C7).
 import type { Fate } from '../../../src/client/retry.ts'
-import type { DecideRequest } from '../../../src/model/decide.ts'
+import type { DecideRequest } from '../../../src/model/decisions/decide.ts'
 import type { Graph } from '../../../src/model/graph.ts'
 import type { Item } from '../../../src/model/records.ts'
 import { Lab } from '../../lab.ts'

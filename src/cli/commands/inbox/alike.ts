@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { BulkItem, BulkResult } from '../../../client/bulk.ts'
 import { decisionJson, itemJson } from '../../../client/wire/rows.ts'
-import { outcomes } from '../../../model/records.ts'
+import { outcomesForMany } from '../../../model/decisions/alike.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
 import { nextAfter } from '../../next.ts'
 import { clean } from '../../text.ts'
@@ -12,7 +12,8 @@ const help = `
 Only items that are alike can be decided at once: of one kind, queue, graph,
 node, tool and schema. Each is decided by itself; one that has changed since you
 looked is told, and does not stop the others. Name each with the version that
-you looked at.
+you looked at. Of many can be said:
+  ${outcomesForMany.join(', ')}
 
 Example:
   counterfoil inbox decide approve item_1f…@1 item_5c…@1 --reason 'all small'`
@@ -21,6 +22,7 @@ interface Options {
   by?: string
   claim?: string[]
   reason?: string
+  madeSure?: boolean
 }
 
 export function addAlike(parent: Command): void {
@@ -30,6 +32,7 @@ export function addAlike(parent: Command): void {
     .option('--by <name>', 'who decides (the user of this machine)')
     .option('--claim <claims...>', 'what else they are: role:finance, group:board')
     .option('--reason <text>', 'why; required, and kept on record')
+    .option('--made-sure', 'state on record that every earlier attempt is over')
     .addHelpText('after', help)
     .action((outcome: string, items: string[], options: Options) =>
       decideAlike(cliOf(command), outcome, items, options),
@@ -38,10 +41,11 @@ export function addAlike(parent: Command): void {
 }
 
 async function decideAlike(cli: Cli, said: string, named: string[], options: Options) {
-  const outcome = oneOf('outcome', said.replaceAll('-', '_'), outcomes)
+  const outcome = oneOf('outcome', said.replaceAll('-', '_'), outcomesForMany)
   const reason = reasonOf('a decision', options.reason)
   const claims = options.claim === undefined ? {} : { claims: options.claim }
-  const request = { outcome, reason, by: userName(options.by), ...claims }
+  const sure = options.madeSure === true ? { madeSure: true } : {}
+  const request = { outcome, reason, by: userName(options.by), ...claims, ...sure }
   const items = named.map(seenItem)
   const { results, next } = await withStore(cli, async (cf) => {
     const done = await cf.inbox.decideAll(items, request)

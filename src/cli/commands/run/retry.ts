@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { FailedCall, Fate } from '../../../client/retry.ts'
 import { runJson } from '../../../client/wire/rows.ts'
+import { fateWords } from '../../../model/decisions/words.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
 import type { Run } from '../../../model/records.ts'
 import type { Counterfoil } from '../../../open.ts'
@@ -180,9 +181,9 @@ function sayLines(cli: Cli, run: Run, failures: readonly Failure[]): string[] {
 async function askFate(cli: Cli, { name, unresolved }: Failure): Promise<Fate | null> {
   const risky = unresolved ? { hint: 'it may have happened' } : {}
   const said = await chosen(cli, `What becomes of ${name}?`, [
-    { value: 'send', label: 'send it once more', ...risky },
-    { value: 'keep', label: 'keep it failed: the workflow sees the error again' },
-    { value: 'happened', label: 'it happened: give its result' },
+    { value: 'send', label: fateWords.send, ...risky },
+    { value: 'keep', label: fateWords.keep },
+    { value: 'happened', label: fateWords.happened },
   ])
   if (said !== 'happened') return said
   const text = await typed(cli, `The result of ${name}, as JSON:`, jsonFault)

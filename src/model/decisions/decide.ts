@@ -1,12 +1,9 @@
 // What a person decides about an item, and what that changes: pure functions over the run as it
-// stands. What may be decided is decisions/'s to say.
-import { authorFault } from './author.ts'
-import { canonical, sha256, wellFormed } from './canonical.ts'
-import { type DecideView, lockOf, mayDecide } from './decisions/may-decide.ts'
-import { needsResult, outcomesOf } from './decisions/outcomes.ts'
-import { recordOf } from './decisions/record.ts'
-import { CounterfoilError } from './errors.ts'
-import { noticeOfFailure } from './notice.ts'
+// stands. What may be decided is may-decide.ts's to say.
+import { authorFault } from '../author.ts'
+import { canonical, sha256, wellFormed } from '../canonical.ts'
+import { CounterfoilError } from '../errors.ts'
+import { noticeOfFailure } from '../notice.ts'
 import {
   type Decision,
   type Event,
@@ -16,7 +13,10 @@ import {
   type Outcome,
   type Remark,
   type Run,
-} from './records.ts'
+} from '../records.ts'
+import { type DecideView, mayDecide } from './may-decide.ts'
+import { needsResult } from './outcomes.ts'
+import { recordOf } from './record.ts'
 import { earlierVote, isVote, neededFor, voteRow, votersFor, withVote } from './vote.ts'
 
 export interface DecideRequest {
@@ -64,18 +64,18 @@ export function decide(
       `there is no item ${itemId} in run ${now.run.runId}'s present visit`,
     )
   }
-  checkOutcome(item, request)
+  const fault = mayDecide(now, item, { ...request, outcome: request.outcome }, made.at)
+  if (fault?.code === 'DECISION_INVALID') throw fault
+  checkResult(item, request)
   const decision = decisionOf(item, request, made)
   const same =
     now.decisions.find((old) => old.itemId === itemId && isSame(old, decision)) ??
     earlierVote(item, now.decisions, decision)
   if (same) return { changes: null, decision: same }
-  const fault = mayDecide(now, item, request, made.at)
   // Who may decide can change with the item: whoever looked at another version is told that first.
   if (fault?.code === 'ITEM_CLOSED') throw fault
   checkVersion(item, request)
   if (fault) throw fault
-  checkAttempts(now, item, request, made.at)
   if (isVote(item, now.decisions, decision)) return voted(now, item, decision)
   return { changes: changesOf(now, item, decision), decision }
 }
@@ -160,15 +160,7 @@ function checkVersion(item: Item, request: DecideRequest): void {
   )
 }
 
-function checkOutcome(item: Item, request: DecideRequest): void {
-  const allowed = outcomesOf(item)
-  if (!allowed.includes(request.outcome)) {
-    throw error(
-      'DECISION_INVALID',
-      `"${request.outcome}" is not an outcome of item ${item.itemId}, which is ${whatOf(item)}; ` +
-        `choose ${allowed.join(', ')}`,
-    )
-  }
+function checkResult(item: Item, request: DecideRequest): void {
   const needs = needsResult(item, request.outcome)
   if (needs === 'required' && request.result === undefined) {
     const what = wanted[request.outcome] ?? 'the answer'
@@ -184,24 +176,6 @@ function checkOutcome(item: Item, request: DecideRequest): void {
 const wanted: Partial<Record<Outcome, string>> = {
   edit: 'what is to be sent instead',
   happened: 'what the call returned (its tool does not say `resultOptional`)',
-}
-
-function whatOf({ kind, reason }: Item): string {
-  if (kind !== 'doubt') return kind === 'approval' ? 'an approval' : 'a question'
-  return reason === null ? 'a doubt' : `a doubt (${reason})`
-}
-
-function checkAttempts(now: DecideView, item: Item, request: DecideRequest, at: number): void {
-  if (request.madeSure === true) return
-  const lookedAt = Math.min(request.lookedAt ?? at, at)
-  const lock = lockOf(now, item, request.outcome, lookedAt)
-  if (lock === null) return
-  throw error(
-    'DECISION_TOO_EARLY',
-    `"${request.outcome}" is not allowed yet: ${lock.why}. Look again after that, or state ` +
-      'madeSure: true, which is kept on record under your name',
-    { until: lock.until === Number.POSITIVE_INFINITY ? null : lock.until },
-  )
 }
 
 function changesOf(

@@ -1,9 +1,10 @@
 // Comments: what people say about an item without deciding it. Rows like decisions, signed and
 // kept; the item's version is not raised, because what is decided about has not changed.
+
+import { CounterfoilError } from '../errors.ts'
+import { type Decision, eventOf } from '../records.ts'
 import { type DecideChanges, decisionOf } from './decide.ts'
-import type { DecideView } from './decisions/may-decide.ts'
-import { CounterfoilError } from './errors.ts'
-import { type Decision, eventOf } from './records.ts'
+import type { DecideView } from './may-decide.ts'
 
 /** It has no subject: it decides nothing. */
 export function comment(

@@ -2,6 +2,7 @@
 // rule that cannot fail checks nothing.
 import { describe, expect, test } from 'vitest'
 import { checkClock } from './tidy/clock.ts'
+import { checkCycles, knotsLeft } from './tidy/cycles.ts'
 import { checkHeadings, checkPages, codesIn } from './tidy/errors.ts'
 import { codeUnder, committed, type Rule, type Source } from './tidy/files.ts'
 import { checkImports, checkOnlyReexports } from './tidy/layers.ts'
@@ -269,6 +270,66 @@ describe.each([...layers, ...page, ...sizes, ...habits, ...errors])('tidy: $name
     const missed = checked.bad.filter((file) => checked.rule(file).length === 0)
     expect(missed).toEqual([])
     expect((checked.good ?? []).flatMap((file) => checked.rule(file))).toEqual([])
+  })
+})
+
+describe('tidy: no import cycle', () => {
+  const [a, b, c] = ['src/a.ts', 'src/b.ts', 'src/deep/c.ts'] as const
+  const back = source(b, "import { a } from './a.ts'")
+  const pair = [source(a, "import { b } from './b.ts'"), back]
+  const knot = (...files: string[]) => ({ why: 'tried', files })
+
+  test('holds everywhere', () => {
+    expect(checkCycles(typed(src), knotsLeft)).toEqual([])
+  })
+
+  test.each([
+    "import { b } from './b.ts'",
+    "import './b.ts'",
+    "import type { B } from './b.ts'",
+    "import { type B } from './b.ts'",
+    "import { b } from './b.js'",
+    "export { b } from './b.ts'",
+    "export type { B } from './b.ts'",
+    "export * from './b.ts'",
+    "const b = await import('./b.ts')",
+    "let b: import('./b.ts').B",
+    "import { b } from '../src/b.ts'",
+  ])('finds a file that comes back by %s', (text) => {
+    expect(checkCycles([source(a, text), back], [])).toHaveLength(1)
+    expect(checkCycles([source(a, text), source(b, 'export const b = 1')], [])).toEqual([])
+  })
+
+  test('finds long ways back, itself, and each knot once', () => {
+    const way = [
+      source(a, "import { b } from './b.ts'"),
+      source(b, "import { c } from './deep/c.ts'"),
+      source(c, "import type { A } from '../a.ts'"),
+    ]
+    expect(checkCycles(way, [])).toEqual([expect.stringContaining(`${a}, ${b}, ${c}: `)])
+    expect(checkCycles([source(a, "import { a } from './a.ts'")], [])).toHaveLength(1)
+    const index = source('src/index.ts', "export * from './a.ts'")
+    expect(checkCycles([index, source(a, "import { b } from 'counterfoil'")], [])).toHaveLength(1)
+    const others = ['x', 'y'].map((name, i) =>
+      source(`src/${name}.ts`, `import './${['y', 'x'][i]}.ts'`),
+    )
+    expect(checkCycles([...pair, ...others], [])).toHaveLength(2)
+  })
+
+  test('leaves alone what is imported twice, is not there, or is a comment', () => {
+    const twice = [
+      source(a, "import { b } from './b.ts'\nimport { c } from './deep/c.ts'"),
+      source(b, "import { c } from './deep/c.ts'\nimport { z } from './z.ts'"),
+      source(c, "import fs from 'node:fs'\n// import '../a.ts'"),
+    ]
+    expect(checkCycles(twice, [])).toEqual([])
+  })
+
+  test('a knot that is listed is that very one, and there', () => {
+    expect(checkCycles(pair, [knot(b, a)])).toEqual([])
+    expect(checkCycles([back], [knot(a, b)])).toHaveLength(1)
+    expect(checkCycles(pair, [knot(a, b, c)])).toHaveLength(2)
+    expect(checkCycles(pair, [knot(a)])).toHaveLength(2)
   })
 })
 

@@ -3,28 +3,10 @@ import { CounterfoilError } from '../model/errors.ts'
 import { isName } from '../model/name.ts'
 import type { DocumentsPort } from '../store/store.ts'
 import type { ServerContext } from './context.ts'
-import { anonymous, type Route } from './route.ts'
+import { anonymous, everywhere, type Principal, roles } from './principal.ts'
+import type { Route } from './route.ts'
 import { readSession, type Session } from './sessions.ts'
 import { findToken, type Token } from './tokens.ts'
-
-export const roles = ['viewer', 'operator', 'admin'] as const
-export type Role = (typeof roles)[number]
-
-export interface Principal {
-  /** Of the token, whoever carries it. */
-  readonly id: string
-  /** What decisions are recorded with. */
-  readonly name: string
-  readonly role: Role
-  /** One namespace, or `*`. */
-  readonly namespace: string
-  /** For approvals: `role:…`, `group:…`. */
-  readonly claims: readonly string[]
-  readonly session: Session | null
-}
-
-/** `*` of a token. */
-export const everywhere = '*'
 
 /** Null if nobody is said; throws for what is said and is not right. */
 export async function authenticate(

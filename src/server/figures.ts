@@ -1,7 +1,7 @@
 // What can be measured from the store by cheap looks. docs/guides/server.md says what each means.
 import { runStates } from '../model/run-state.ts'
 import type { Recent } from '../store/store.ts'
-import type { ServerParts } from './context.ts'
+import type { ServerParts } from './parts.ts'
 
 const hourMs = 3_600_000
 

@@ -1,6 +1,7 @@
 // Figures as Prometheus reads them. What each means is in docs/guides/server.md.
-import type { ServerContext, WorkerFigures } from './context.ts'
+import type { ServerContext } from './context.ts'
 import { type Figures, readFigures, type Scope, type Spread } from './figures.ts'
+import type { WorkerFigures } from './parts.ts'
 
 type Labels = Readonly<Record<string, string>>
 

@@ -2,8 +2,8 @@
 // test are all made from the table: nothing is served that is not in it.
 import type { z } from 'zod'
 import type { ClientContext } from '../client/run.ts'
-import type { Principal, Role } from './auth.ts'
 import type { ServerContext } from './context.ts'
+import type { Principal, Role } from './principal.ts'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
 
@@ -65,14 +65,4 @@ export function route<
   B extends Shape | undefined = undefined,
 >(spec: RouteSpec<P, Q, B>): Route {
   return spec as unknown as Route
-}
-
-/** `anonymous` may do nothing but what `none` allows. */
-export const anonymous: Principal = {
-  id: 'anonymous',
-  name: 'anonymous',
-  role: 'viewer',
-  namespace: 'default',
-  claims: [],
-  session: null,
 }

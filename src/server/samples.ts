@@ -1,7 +1,7 @@
 // Figures of the Health page: looked at once a minute while the server runs, for an hour back.
 import { iso } from '../client/wire/iso.ts'
-import type { ServerParts } from './context.ts'
 import { type Figures, readFigures, type Scope } from './figures.ts'
+import type { ServerParts } from './parts.ts'
 
 const minuteMs = 60_000
 const minutesMax = 60

@@ -1,13 +1,19 @@
 // Server-sent events. A stream looks for what is new when this process has written something, and
 // now and then for what others have. It ends with its client or with the server.
 import { CounterfoilError } from '../model/errors.ts'
-import type { ServerContext } from './context.ts'
 import * as limits from './limits.ts'
+import type { ServerParts } from './parts.ts'
 
 export interface Sent {
   readonly id?: string
   readonly event?: string
   readonly data: unknown
+}
+
+/** What a stream lives on. */
+export interface Ground extends Pick<ServerParts, 'store' | 'clock'> {
+  /** Aborted when the server closes. */
+  readonly closing: AbortSignal
 }
 
 /** What is new since the last look. */
@@ -31,7 +37,7 @@ export class Streams {
     return this.open
   }
 
-  respond(context: ServerContext, request: Request, look: Look, pollMs: number): Response {
+  respond(ground: Ground, request: Request, look: Look, pollMs: number): Response {
     if (this.open >= limits.streamsMax) {
       const message = `${limits.streamsMax} streams are open, which is as many as there may be`
       throw new CounterfoilError('STREAMS_FULL', message, { retryable: true })
@@ -40,20 +46,20 @@ export class Streams {
     const ended = () => {
       this.open--
     }
-    const body = streamOf(context, request.signal, look, pollMs, ended)
+    const body = streamOf(ground, request.signal, look, pollMs, ended)
     const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
     return new Response(body, { headers })
   }
 }
 
 function streamOf(
-  context: ServerContext,
+  ground: Ground,
   gone: AbortSignal,
   look: Look,
   pollMs: number,
   ended: () => void,
 ): ReadableStream<Uint8Array> {
-  const { store, clock, closing } = context
+  const { store, clock, closing } = ground
   let over = false
   let wake = () => {}
   const stopListening = store.onChange(() => wake())

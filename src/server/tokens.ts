@@ -3,7 +3,7 @@ import { CounterfoilError } from '../model/errors.ts'
 import { isName } from '../model/name.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Document, DocumentsPort, Timed } from '../store/store.ts'
-import { type Role, roles } from './auth.ts'
+import { type Role, roles } from './principal.ts'
 import { format, matches, newSecret, parseSecret } from './secret.ts'
 
 export interface Token {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { type Counterfoil, graph, open, tool, workflow } from '../../src/index.ts'
-import type { Role } from '../../src/server/auth.ts'
+import type { Role } from '../../src/server/principal.ts'
 import type { CounterfoilServer, ServerOptions } from '../../src/server/server.ts'
 import { createToken } from '../../src/server/tokens.ts'
 

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pause, randomHex, systemClock } from '../../src/clock.ts'
 import { migratePostgres } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/store.ts'
-import { isSound, space, step } from '../../src/testing/store/ports/threads.ts'
+import { space, step } from '../../src/testing/store/ports/thread-fixtures.ts'
+import { isSound } from '../../src/testing/store/ports/threads.ts'
 import {
   describePostgres,
   dropSchema,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { chainOf } from '../../src/store/sqlite/threads.ts'
-import { space } from '../../src/testing/store/ports/threads.ts'
+import { space } from '../../src/testing/store/ports/thread-fixtures.ts'
 import { newPath, raw, using } from './bench.ts'
 
 // SQLite took the table of all threads first and looked each row up in the chain.

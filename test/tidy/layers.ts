@@ -1,7 +1,8 @@
 // Who may import whom: section "Layers" of docs/architecture.md as a table.
 import { posix } from 'node:path'
 import ts from 'typescript'
-import { at, lineOf, nodes, parse, type Source } from './files.ts'
+import { at, lineOf, parse, type Source } from './files.ts'
+import { specifiers } from './imports.ts'
 
 interface Layer {
   /** Which files belong to it, by their path inside src. */
@@ -119,25 +120,6 @@ function targetOf(path: string, specifier: string): string | undefined {
 
 function covers(pattern: string, specifier: string): boolean {
   return pattern.endsWith('*') ? specifier.startsWith(pattern.slice(0, -1)) : pattern === specifier
-}
-
-function specifiers(source: Source): { text: string; line: number }[] {
-  return nodes(parse(source)).flatMap((node) => {
-    const specifier = specifierOf(node)
-    if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return []
-    return [{ text: specifier.text, line: lineOf(specifier) }]
-  })
-}
-
-function specifierOf(node: ts.Node): ts.Node | undefined {
-  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return node.moduleSpecifier
-  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) return node.argument.literal
-  if (!ts.isCallExpression(node)) return undefined
-  const { expression: callee } = node
-  const loads =
-    callee.kind === ts.SyntaxKind.ImportKeyword ||
-    (ts.isIdentifier(callee) && callee.text === 'require')
-  return loads ? node.arguments[0] : undefined
 }
 
 /** index.ts gives names to the outside and holds nothing itself. */

@@ -8,28 +8,23 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import { CounterfoilError } from '../../index.ts'
 import { canonical, sha256 } from '../../model/canonical.ts'
 import { isRecord } from '../../model/state.ts'
-import type { Level } from './line.ts'
 import type { CounterfoilSaver } from './saver.ts'
 import { type KnownStep, type Spaces, spacesOf } from './spaces.ts'
 import type { Task } from './task.ts'
-import { takeTurn } from './turn.ts'
+import { type Made, takeTurn } from './turn.ts'
 
 const idLengthMax = 256
 /** So many forks of forks, or updates of updates, are followed back. */
 const forksMax = 100
 
-export interface Anchor {
+export interface Anchor extends Made {
   readonly nodeId: string
   readonly checkpointId: string
-  /** The task that has to be over before calls can be counted anew; null for a call with an id. */
-  readonly taskId: string | null
   /** The model's id of the call, or of the first of its like in the same reply. */
   readonly callId: string | null
   readonly standsFor: readonly string[]
   /** Its place among the calls of the reply. */
   readonly index: number
-  /** The checkpoints that it is made from, the outermost first. */
-  readonly levels: readonly Level[]
 }
 
 /** What is called, as far as its ids depend on it. */

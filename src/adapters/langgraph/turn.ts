@@ -6,7 +6,6 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
 import { type Counterfoil, CounterfoilError } from '../../index.ts'
 import { leaseMs } from '../../model/limits.ts'
-import type { Anchor } from './anchor.ts'
 import { isCurrent, isDone, type Level, type Mark, markOf } from './line.ts'
 import { spacesOf } from './spaces.ts'
 import type { Task } from './task.ts'
@@ -17,6 +16,14 @@ const lookMs = 250
 const ownersMax = 10_000
 
 const owners = new WeakMap<Counterfoil, Map<string, Mark>>()
+
+/** From where a call is made. */
+export interface Made {
+  /** The task that has to be over before calls can be counted anew; null for a call with an id. */
+  readonly taskId: string | null
+  /** The checkpoints that it is made from, the outermost first. */
+  readonly levels: readonly Level[]
+}
 
 /** Waits for the turn of this invocation at these checkpoints; throws if the thread has moved. */
 export async function takeTurn(
@@ -54,7 +61,7 @@ export async function checkTurn(
 export async function checkNotDone(
   cf: Counterfoil,
   { config, threadId }: Task,
-  { taskId, levels }: Anchor,
+  { taskId, levels }: Made,
   tool: string,
 ): Promise<void> {
   const level = levels.at(-1)

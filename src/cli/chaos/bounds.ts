@@ -1,6 +1,13 @@
 // How often something happens without any crash. Two uninterrupted runs need not agree: one that
 // takes another way by itself is no worse for it, and neither is one that was killed.
-import type { Counted } from './judge.ts'
+
+/** What one run did for a tool and an input. */
+export interface Counted {
+  readonly tool: string
+  readonly input: unknown
+  readonly asks: number
+  readonly effects: number
+}
 
 export interface Bounds {
   readonly tool: string

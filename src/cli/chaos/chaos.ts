@@ -1,45 +1,17 @@
 // Owns: the whole of chaos: two uninterrupted runs to compare with, the choice of crash points, and
 // one stage for each of them. What a stage is made of (processes, or one process and its memory) is
 // the caller's.
-import { type Clock, systemClock } from '../../clock.ts'
+import { systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import { waveringNotes } from './bounds.ts'
-import { type Driven, drive, NoEnd } from './drive.ts'
+import { drive, NoEnd } from './drive.ts'
 import { replayNotes } from './end.ts'
-import { isOdd, Judge, type JudgeOptions, passedOverText, type Seen } from './judge.ts'
-import type { ChaosFinding, ChaosPoint, ChaosReport } from './report.ts'
+import { isOdd, Judge, passedOverText } from './judge.ts'
+import type { Plan } from './plan.ts'
+import type { ChaosFinding, ChaosReport } from './report.ts'
+import type { Driven, Seen, Tried } from './seen.ts'
 import { toolsOf } from './tools.ts'
-import { type ChaosEnd, chaosEnds, type End, type Entry, type Stage } from './types.ts'
-
-export interface Plan extends JudgeOptions {
-  /** What is run: `outreach@1.0.0`, or the file of an agent. */
-  readonly subject: string
-  readonly store: ChaosReport['store']
-  readonly seed: number
-  /** So many crash points; all of them with null. */
-  readonly kills: number | null
-  /** A second death while the first is recovered from. */
-  readonly pairs: boolean
-  readonly timeoutMs: number
-  readonly concurrency: number
-  /** The state in which the run is meant to end. */
-  readonly ends: ChaosEnd
-  /** `nth`: 0 for an uninterrupted run, else the crash point. */
-  readonly open: (nth: number) => Promise<Stage>
-  readonly notes: readonly string[]
-  /** What the run came to whose answers are replayed; null without one. */
-  readonly recordedEnd: End | null
-  /** The names of the mocks that there are. */
-  readonly mocks: readonly string[]
-  /** Whose own function is run: names, `pure`, `all`. */
-  readonly real: readonly string[]
-  /** The names of the tools that graphs declare; steps and agents show theirs when they run. */
-  readonly declared: readonly string[]
-  /** Not a graph of ours: what calls its tools is somebody else's. */
-  readonly isAgent: boolean
-  readonly onProgress?: (text: string) => void
-  readonly clock?: Clock
-}
+import { type ChaosEnd, chaosEnds, type Entry } from './types.ts'
 
 /** The life that dies, counted from 0, and at which of its boundaries. */
 interface Spot {
@@ -133,11 +105,6 @@ function presumedOf(points: readonly Tried[]): string[] {
     `functions of ${[...tools].join(', ')} were killed half-way; nobody counts what they did, so ` +
       'they were taken to have done it: what is lost there is not seen',
   ]
-}
-
-export interface Tried extends ChaosPoint {
-  /** Null if it did not come to its end. */
-  readonly seen: Seen | null
 }
 
 async function uninterrupted(plan: Plan): Promise<Seen> {

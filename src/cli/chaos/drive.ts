@@ -7,23 +7,9 @@ import { blameText } from './blame.ts'
 import { Attendant, type Truth } from './desk.ts'
 import { readEnd } from './end.ts'
 import { runsOf } from './idle.ts'
-import type { ChaosDoubt } from './report.ts'
+import type { Driven } from './seen.ts'
 import { countOf } from './totals.ts'
-import type { Desk, End, Entry, Life, Stage } from './types.ts'
-
-/** What became of one stage. */
-export interface Driven {
-  readonly lives: readonly Life[]
-  readonly end: End
-  readonly entries: readonly Entry[]
-  readonly doubts: readonly ChaosDoubt[]
-  /** What a person was being asked when the agent said that it had come to its end. */
-  readonly passedOver: readonly string[]
-  /** Tools of which a function was cut, and was taken to have done its work. */
-  readonly presumed: readonly string[]
-  /** The sandbox's own count of what was done here; null if nobody counts there. */
-  readonly totals: Readonly<Record<string, number>> | null
-}
+import type { Desk, End, Life, Stage } from './types.ts'
 
 export interface DriveOptions {
   /** The boundary at which each life dies; 0 for those that do not. */

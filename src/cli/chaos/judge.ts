@@ -2,15 +2,16 @@
 // counted by tool and input, and compared with the uninterrupted run's: more is a duplicate, fewer
 // is lost.
 import { canonical } from '../../model/canonical.ts'
-import { type Bounds, boundsOf, limitsOf, times, whatOf } from './bounds.ts'
+import { type Bounds, boundsOf, type Counted, limitsOf, times, whatOf } from './bounds.ts'
 import { collisions } from './collisions.ts'
-import { type Difference, differences, isWithin } from './compare.ts'
-import type { Driven } from './drive.ts'
+import { isWithin } from './compare.ts'
+import { endsDiffer, shownDifferences } from './end.ts'
 import { nameless } from './nameless.ts'
 import type { ChaosDoubt, ChaosFinding } from './report.ts'
 import { movingParts, withoutParts } from './restless.ts'
+import type { Driven, Seen } from './seen.ts'
 import { countOf } from './totals.ts'
-import type { End, Entry } from './types.ts'
+import type { Entry } from './types.ts'
 import { unguarded } from './upstream.ts'
 
 export type UpstreamKind = 'mock' | 'recorded' | 'real'
@@ -19,19 +20,6 @@ export interface JudgeOptions {
   readonly upstreamOf: (tool: string, replayClass: string | null) => UpstreamKind
   /** Paths of the end that are not compared. */
   readonly ignore: readonly string[]
-}
-
-/** A run as it is looked at: with its id, which is no part of what it does. */
-export interface Seen {
-  readonly runId: string
-  readonly driven: Driven
-}
-
-export interface Counted {
-  readonly tool: string
-  readonly input: unknown
-  readonly asks: number
-  readonly effects: number
 }
 
 export class Judge {
@@ -248,29 +236,4 @@ function inputsOf({ runId, driven }: Seen, tool: string): unknown[] {
 /** Tools that did something for an input which the other run never had. */
 function restlessIn(a: Map<string, Counted>, b: Map<string, Counted>): string[] {
   return [...a].filter(([place]) => !b.has(place)).map(([, { tool }]) => tool)
-}
-
-export function endsDiffer(a: Seen, b: Seen): Difference[] {
-  const plain = ({ runId, driven: { end } }: Seen) => nameless(partsOf(end), runId)
-  const [was, is] = [plain(a), plain(b)] as [object, object]
-  return Object.entries(was).flatMap(([name, value]) =>
-    differences(value, (is as Record<string, unknown>)[name], name),
-  )
-}
-
-function partsOf({ state, output, lastState, error }: End) {
-  return { run: state, output: output ?? null, state: lastState ?? null, error }
-}
-
-export function shownDifferences(found: readonly Difference[]): string {
-  const shown = found.slice(0, 3).map(shownDifference).join('; ')
-  return found.length > 3 ? `${shown}; and ${found.length - 3} more` : shown
-}
-
-function shownDifference({ path, was, is }: Difference): string {
-  const text = (value: unknown) => {
-    const json = JSON.stringify(value) ?? 'nothing'
-    return json.length > 60 ? `${json.slice(0, 60)}…` : json
-  }
-  return `${path} is ${text(is)} instead of ${text(was)}`
 }

@@ -6,24 +6,19 @@ import { systemClock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import { open } from '../../open.ts'
 import { locate } from '../../store/postgres/location.ts'
-import { Prompter, type Recording } from './recording.ts'
-import type { Session } from './session.ts'
+import { Prompter } from './recording.ts'
 import type { Asked, Desk, Entry, Failure, Life, Rest, Stage } from './types.ts'
 import { entriesOf } from './upstream.ts'
-import { exitText, UpstreamProcess } from './upstream-process.ts'
+import { exitText, type Loading, UpstreamProcess } from './upstream-process.ts'
 import type { LifeSpec, Resting, Told } from './wire.ts'
 
 /** What is the same for every stage. */
-export interface Cast {
-  readonly session: Session
-  readonly file: string
+export interface Cast extends Loading {
   readonly graph: string | null
   readonly input: unknown
   readonly namespace: string
   readonly key: string | null
   readonly real: readonly string[]
-  readonly recording: Recording | null
-  readonly timeoutMs: number
   readonly seed: number
 }
 

@@ -1,8 +1,9 @@
 // What is said of each tool: its effects, its doubts, and whether its class holds.
 import type { ReplayClass } from '../../model/tool.ts'
-import type { Plan, Tried } from './chaos.ts'
-import type { Judge, Seen } from './judge.ts'
+import type { Judge } from './judge.ts'
+import type { Plan } from './plan.ts'
 import type { ChaosTool, Holds } from './report.ts'
+import type { Seen, Tried } from './seen.ts'
 import { countOf } from './totals.ts'
 
 export function toolsOf(judge: Judge, points: readonly Tried[], plan: Plan): ChaosTool[] {

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pause, systemClock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Cast } from './process-stage.ts'
-import type { Ended } from './session.ts'
+import type { Recording } from './recording.ts'
+import type { Ended, Session } from './session.ts'
 import type { Facts, Failure } from './types.ts'
 import { type Greeting, post, type ServerSpec } from './wire.ts'
 
@@ -14,6 +14,14 @@ const fallMs = 500
 export function exitText({ code, signal, stderr }: Ended): string {
   const last = stderr === '' ? '' : `: ${stderr.split('\n').slice(-8).join('\n')}`
   return `its process ended by itself (${signal ?? `exit code ${code}`})${last}`
+}
+
+/** What an upstream is started with. */
+export interface Loading {
+  readonly session: Session
+  readonly file: string
+  readonly recording: Recording | null
+  readonly timeoutMs: number
 }
 
 export class UpstreamProcess {
@@ -93,8 +101,6 @@ function fell(end: Ended): CounterfoilError {
   const message = `the process of your mocks ended by itself (${how}): ${why}`
   return new CounterfoilError('CHAOS_OPTIONS', message)
 }
-
-type Loading = Pick<Cast, 'session' | 'file' | 'recording' | 'timeoutMs'>
 
 function neverLoaded(file: string, timeoutMs: number): CounterfoilError {
   const why = 'its import does not end: a top-level await, for example'

@@ -1,7 +1,7 @@
 // counterfoil token …
 import type { Command } from 'commander'
 import { iso } from '../../client/wire/iso.ts'
-import { roles } from '../../server/auth.ts'
+import { roles } from '../../server/principal.ts'
 import { createToken, listTokens, revokeToken, tokenJson } from '../../server/tokens.ts'
 import { addGlobals, type Cli, cliOf, userName, withStore } from '../cli.ts'
 import { addExample } from '../example.ts'

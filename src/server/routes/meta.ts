@@ -1,8 +1,8 @@
 // What is asked about the server itself.
 import { z } from 'zod'
 import { CounterfoilError } from '../../model/errors.ts'
-import { everywhere } from '../auth.ts'
 import { metricsText } from '../metrics.ts'
+import { everywhere } from '../principal.ts'
 import { type Call, route } from '../route.ts'
 
 const tag = 'server'

@@ -1,9 +1,9 @@
 // Tokens, for admins. An admin of one namespace sees and makes those of it only.
 import { z } from 'zod'
 import { CounterfoilError } from '../../model/errors.ts'
-import { everywhere, type Principal, roles } from '../auth.ts'
 import * as limits from '../limits.ts'
 import { part } from '../page.ts'
+import { everywhere, type Principal, roles } from '../principal.ts'
 import { route } from '../route.ts'
 import * as shapes from '../shapes.ts'
 import { createToken, listTokens, revokeToken, tokenJson } from '../tokens.ts'

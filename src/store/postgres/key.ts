@@ -1,14 +1,22 @@
 // The keys of the store: given from outside, known by their check values in the database.
 import { givenKeys, KeysRefused } from '../given-keys.ts'
 import { createSealer, type Key, keyCheck, type Sealer } from '../seal.ts'
-import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import type { Columns } from './tables.ts'
 
 const prefix = 'key_check:'
 
+/** The database, as far as keys need it: the connection itself holds them. */
+export interface KeyPlace {
+  readonly url: string
+  /** As it is written in SQL. */
+  readonly schema: string
+  query(text: string): Promise<Columns[]>
+  call(name: string, values: unknown[]): Promise<Columns[]>
+}
+
 /** The check value of every key that rows may be signed with, by the key's id. */
-async function readChecks(c: Connection): Promise<Map<string, string>> {
+async function readChecks(c: KeyPlace): Promise<Map<string, string>> {
   const rows = await c.query(
     `select name, value from ${c.schema}.meta where starts_with(name, '${prefix}') order by name`,
   )
@@ -27,12 +35,12 @@ export function requireKey(url: string, given: string | undefined): string {
 
 export class Keys {
   readonly sealer: Sealer
-  private readonly c: Connection
+  private readonly c: KeyPlace
   private readonly own: ReadonlySet<string>
   /** Keys of the store that this process was not given. */
   private readonly strangers = new Set<string>()
 
-  constructor(c: Connection, keys: readonly Key[]) {
+  constructor(c: KeyPlace, keys: readonly Key[]) {
     this.c = c
     this.own = new Set(keys.map((key) => key.id))
     this.sealer = createSealer(keys, { given: true, find: (id) => this.find(id) })
@@ -64,7 +72,7 @@ export class Keys {
   }
 }
 
-export async function openKeys(c: Connection, given: string): Promise<Keys> {
+export async function openKeys(c: KeyPlace, given: string): Promise<Keys> {
   const checks = await readChecks(c)
   const keys = parse(c.url, given, checks)
   const have = new Set(keys.map((key) => key.id))

@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3'
 import type { Clock } from '../../clock.ts'
 import type { Sealer } from '../seal.ts'
 import { storeError, translate } from './errors.ts'
-import { exchangedSince, type Place } from './incarnation.ts'
+import { exchangedSince, type Place } from './place.ts'
 import type { Witness } from './witness.ts'
 
 const nextCount = `update meta set value = cast(value as integer) + 1

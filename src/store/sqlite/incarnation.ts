@@ -1,14 +1,15 @@
 // The store knows which file it is (I12). A copy or a restored backup may lack the last intents, so
 // no live run is worked on until a person has said that this is known.
 // Detected: the file at this path is another one than when the store was made or last adopted; the
-// files that a connection has open, the database and its log, are not those at this path any more,
-// or were written over (overwritten.ts); and the database is behind its witness (witness.ts). Not
-// detected: a folder, disk or virtual machine that goes back whole.
+// files that a connection has open, the database and its log, are not those at this path any more
+// (place.ts), or were written over (overwritten.ts); and the database is behind its witness
+// (witness.ts). Not detected: a folder, disk or virtual machine that goes back whole.
 import { statSync } from 'node:fs'
 import { letGo } from '../adoption.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
 import { getMeta, setMeta } from './meta.ts'
+import { exchangedSince } from './place.ts'
 import * as tables from './tables.ts'
 import type { Seen } from './witness.ts'
 import { applyRows, putRun } from './write.ts'
@@ -22,44 +23,6 @@ export function incarnationOf(path: string): string {
   const { ino, birthtimeNs, ctimeNs } = statSync(path, { bigint: true })
   const known = birthtimeNs > 0n && birthtimeNs < ctimeNs
   return known ? `${ino}/${birthtimeNs}` : `${ino}`
-}
-
-/** The files that a connection has open, which cannot be asked: as they were at its first write. */
-export interface Place {
-  readonly file: string | null
-  readonly log: string | null
-}
-
-export function placeOf(path: string): Place {
-  return { file: fileId(path), log: fileId(`${path}-wal`) }
-}
-
-/** As long as a file is open, no other one gets its inode. Plain numbers: half the time. */
-function fileId(path: string): string | null {
-  try {
-    const { dev, ino } = statSync(path)
-    return `${dev}/${ino}`
-  } catch {
-    return null
-  }
-}
-
-/**
- * Null, or a sentence for people: what is written through this connection goes where nobody will
- * read it.
- */
-export function exchangedSince(path: string, place: Place | null): string | null {
-  if (place === null) return null
-  const now = placeOf(path)
-  const gone = now.file === place.file ? (now.log === place.log ? null : `${path}-wal`) : path
-  if (gone === null) return null
-  const file = gone === path ? 'file' : 'log'
-  const verb = fileId(gone) === null ? 'gone' : 'another'
-  return (
-    `the ${file} ${gone} is ${verb} since this process opened the store: it was deleted, moved ` +
-    'or exchanged, and nothing more is sent. Stop this process, put the right file there, run ' +
-    '`counterfoil store adopt`, and start again'
-  )
 }
 
 type Known = Pick<Connection, 'path' | 'sql' | 'place' | 'witness' | 'lost'>

@@ -5,8 +5,9 @@ import Database from 'better-sqlite3'
 import { systemClock } from '../../clock.ts'
 import type { Renewer } from '../store.ts'
 import { storeError, translate } from './errors.ts'
-import { exchangedSince, movedSince, type Place } from './incarnation.ts'
+import { movedSince } from './incarnation.ts'
 import { renewal } from './lease.ts'
+import { exchangedSince, type Place } from './place.ts'
 
 export interface RenewerData {
   readonly path: string

@@ -2,7 +2,6 @@
 // the user has stopped them, or went on before a person had decided. What is on record is told to
 // the model and to the client. It is looked at while the conversation is held, so that nothing of
 // an earlier request is still under way.
-import type { Counterfoil, Tool } from '../../../index.ts'
 import type { FailureData } from '../../../model/errors.ts'
 import { occurrenceOf } from '../../../model/scope.ts'
 import { fromPlain, toPlain } from '../codec.ts'
@@ -11,7 +10,6 @@ import {
   isEffect,
   isTrusted,
   Past,
-  type PlainIds,
   type Row,
   turnIdsOf,
   type UiMessage,
@@ -20,44 +18,14 @@ import { placeId, placeIds } from '../places.ts'
 import type { EarlierFacts } from '../turn.ts'
 import { type OutcomeData, outcomeType } from './data.ts'
 import { isCall, isOver, repliesOf, toolOf, type UiPart } from './messages.ts'
-import { type Answer, settle } from './settle.ts'
-
-export interface Where {
-  readonly cf: Counterfoil
-  readonly ids: PlainIds
-  /** What the model's calls are called in the ledger. */
-  readonly model: string
-  readonly tools: ReadonlyMap<string, Tool>
-  /** Takes the scope of the present turn anew: what was settled is no longer open to it. */
-  readonly anew: () => Promise<void>
-}
+import type { Answer, EarlierTurn, OpenCall, Where } from './open-call.ts'
+import { settle } from './settle.ts'
 
 export interface Earlier extends EarlierFacts {
   /** With all that is known. */
   readonly messages: readonly UiMessage[]
   /** For the client, which does not know. */
   readonly outcomes: readonly OutcomeData[]
-}
-
-/** A call of an earlier turn of whose end the client does not tell. */
-export interface OpenCall {
-  readonly turn: EarlierTurn
-  readonly tool: string
-  readonly toolCallId: string
-  readonly input: unknown
-  readonly row: Row | null
-  /** What a decision about it is bound to. */
-  readonly nth: number
-  readonly callId: string
-  /** Where the client's messages have it; null if they do not. */
-  readonly part: UiPart | null
-}
-
-interface EarlierTurn {
-  readonly past: Past
-  readonly userAt: number
-  readonly messageId: string
-  readonly parts: readonly { readonly part: UiPart; readonly reply: number }[]
 }
 
 export async function lookBack(messages: readonly UiMessage[], where: Where): Promise<Earlier> {

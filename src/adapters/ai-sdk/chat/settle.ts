@@ -9,12 +9,7 @@ import { fromPlain, toPlain } from '../codec.ts'
 import { isAnswer } from '../failure.ts'
 import { openPlace } from '../host.ts'
 import { placeIds } from '../places.ts'
-import type { OpenCall, Where } from './earlier.ts'
-
-/** What is known of a call. */
-export type Answer =
-  | { readonly state: 'done'; readonly output: unknown }
-  | { readonly state: 'failed' | 'given_up' | 'open'; readonly message: string }
+import type { Answer, OpenCall, Where } from './open-call.ts'
 
 const lapsed =
   'a person has let it be sent, but the chat had gone on by then: it was not sent; ' +

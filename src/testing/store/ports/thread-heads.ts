@@ -1,7 +1,7 @@
 import type { ThreadStep } from '../../../store/store.ts'
 import { asidePrefix, bodySum } from '../../../store/thread-rules.ts'
 import type { Bench, Subject } from '../fixtures.ts'
-import { listed, put, space, step } from './threads.ts'
+import { listed, put, space, step } from './thread-fixtures.ts'
 
 const next = ({ store }: Subject, one: ThreadStep, head: string | null) =>
   store.putStep(one, undefined, head)

@@ -1,7 +1,7 @@
 import type { Seen, ThreadStep } from '../../../store/store.ts'
 import { bodySum } from '../../../store/thread-rules.ts'
 import type { Bench } from '../fixtures.ts'
-import { listed, put, space, step, write } from './threads.ts'
+import { listed, put, space, step, write } from './thread-fixtures.ts'
 
 /** By step id: a body that was seen there, or that nothing was. */
 const seen = (rows: Record<string, string | null>): Seen =>

@@ -1,6 +1,6 @@
 import type { Run } from '../../../model/records.ts'
 import { type Bench, item, leaseMs, namespace, record, type Subject, settled } from '../fixtures.ts'
-import { put, step } from './threads.ts'
+import { put, step } from './thread-fixtures.ts'
 
 const idle = ({ store }: Subject, before = 5_000, countMax = 50) =>
   store.listIdleThreads(namespace, before, countMax)

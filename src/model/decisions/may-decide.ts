@@ -72,7 +72,7 @@ function outcomeFault(item: Item, outcome: Outcome | undefined): CounterfoilErro
   const allowed = outcomesOf(item)
   if (outcome !== undefined && allowed.includes(outcome)) return null
   const message =
-    `"${outcome}" cannot be said of item ${item.itemId}, which is ${whatOf(item)}; ` +
+    `"${outcome}" is not an outcome of item ${item.itemId}, which is ${whatOf(item)}; ` +
     `choose ${allowed.join(', ')}`
   return new CounterfoilError('DECISION_INVALID', message)
 }

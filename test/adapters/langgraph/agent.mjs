@@ -118,11 +118,17 @@ const graph = createReactAgent({
 /** @param {string} thread */
 const configOf = (thread) => ({ configurable: { thread_id: thread } })
 
+/**
+ * With an id, as a client sends it: a second request may come when the first one's is on record.
+ * @param {string} thread
+ */
+const asked = (thread) => new HumanMessage({ id: `asked-${thread}`, content: thread })
+
 /** @param {string} thread */
 async function inputOf(thread) {
   if (answers[thread]) return new Command({ resume: answers[thread] })
   const { values } = await graph.getState(configOf(thread))
-  return values.messages ? null : { messages: [new HumanMessage(thread)] }
+  return values.messages ? null : { messages: [asked(thread)] }
 }
 
 /**

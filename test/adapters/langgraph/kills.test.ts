@@ -188,7 +188,7 @@ async function killed(store?: string, atOnce: (n: number) => AtOnce = one, killM
 
 async function expectSafe(store?: string): Promise<void> {
   const { wrong, kills, byCommand, byInbox } = await killed(store)
-  expect(wrong).toEqual([])
+  expect(wrong, wrong.join('; ')).toEqual([])
   expect(kills).toBe(killsWanted)
   expect(Math.min(byCommand, byInbox)).toBeGreaterThan(kills / 10)
 }
@@ -197,7 +197,7 @@ async function expectSafe(store?: string): Promise<void> {
 async function expectSafeAtOnce(store?: string): Promise<void> {
   const atOnce = (n: number) => ({ requests: 2 + (n % 2), processes: 1 + (Math.floor(n / 2) % 2) })
   const { wrong, kills } = await killed(store, atOnce, atOnceWanted)
-  expect(wrong).toEqual([])
+  expect(wrong, wrong.join('; ')).toEqual([])
   expect(kills).toBe(atOnceWanted)
 }
 

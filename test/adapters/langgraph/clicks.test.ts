@@ -54,7 +54,8 @@ async function seesThrough(site: Site, request: Request) {
   for (let n = 0; n < 8; n++) {
     const said = await makes(site, request)
     if (said === 'killed') throw new Error('nobody killed it')
-    if (said.next.length === 0) return reasons
+    // A thread that was killed between its writes and its next checkpoint has nothing next either.
+    if (said.end === 'done' && said.next.length === 0) return reasons
     reasons.push(...(await decideAll(site)))
     // Whoever was told that the thread has moved looks at it again.
     if (said.end === 'THREAD_MOVED') request = { does: 'go' }
@@ -87,8 +88,8 @@ function suite(
         try {
           const click: Request = { does: 'click', checkpointId }
           expect(await makes(site, click, moment), moment).toBe('killed')
-          await seesThrough(site, click)
-          expect(sent(site).toSorted(), moment).toEqual(['a', 'b'])
+          const reasons = await seesThrough(site, click)
+          expect(sent(site).toSorted(), `${moment}: ${reasons}`).toEqual(['a', 'b'])
         } finally {
           await site.close()
         }

@@ -25,6 +25,7 @@ import { CounterfoilSaver } from './saver.ts'
 import { spacesOf } from './spaces.ts'
 import { isBubble, type Task, taskOf } from './task.ts'
 import { checkNotDone, checkTurn } from './turn.ts'
+import { ownTurn, restTurn } from './turn-row.ts'
 import { fromInput, fromPlain, readdressed, toInput, toPlain } from './values.ts'
 
 /** No limit of ours: a pure call may be an agent of its own, and LangGraph has timeouts. */
@@ -222,7 +223,10 @@ class Own {
     const isPure = call.rules.replayClass === 'pure'
     try {
       const name = callId === null ? null : `${call.name}/${callId}`
-      if (!isPure) await seat.begun(() => checkNotDone(call.cf, task, anchor, call.name))
+      if (!isPure) {
+        await seat.begun(() => checkNotDone(call.cf, task, anchor, call.name))
+        await ownTurn(call.cf, task.config, anchor.levels)
+      }
       return await seat.call(name, (scope) => scope.call(tool, input, options))
     } catch (error) {
       if (isCounterfoilError(error, 'REPLAY_UNSAFE')) {
@@ -233,6 +237,7 @@ class Own {
       if (!ended && !isPure) desk.end(seat)
       throw error
     } finally {
+      restTurn(call.cf, task.config, anchor.levels)
       await desk.leave(seat)
     }
   }

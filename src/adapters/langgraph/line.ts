@@ -5,6 +5,7 @@
 // LangGraph carries the mark by itself: what `getTuple` returns in its config comes back with every
 // `put` and `putWrites` of that invocation, and what lies in the config that `getTuple` was given
 // comes to the tasks. Both are copied by spreading, which keeps keys that are symbols.
+import { randomUUID } from 'node:crypto'
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { isRecord } from '../../model/state.ts'
 import type { Space } from './saver-chain.ts'
@@ -33,6 +34,14 @@ export interface Mark extends Space {
   late: boolean
   /** Until its answer is in the store. */
   answering: Promise<unknown>
+  /** Of its kind the only one, in all processes. */
+  readonly by: string
+  /** Until its turn at the checkpoint that it began from is on record. */
+  turn: Promise<void> | null
+  /** Gives back what it holds for its turn. */
+  onDone: (() => void) | null
+  /** Forgets that its turn was about to end by itself. */
+  rests: () => void
 }
 
 /**
@@ -43,11 +52,12 @@ export function isInvocation(config: RunnableConfig): boolean {
   return config.recursionLimit !== undefined && 'tags' in config && 'metadata' in config
 }
 
-type Own = 'outer' | 'stopped' | 'putId' | 'late' | 'answering'
+type Own = 'outer' | 'stopped' | 'putId' | 'late' | 'answering' | 'by' | 'turn' | 'onDone' | 'rests'
 
 export function newMark(config: RunnableConfig, mark: Omit<Mark, Own>): Mark {
   const own = { stopped: false, putId: null, late: false, answering: Promise.resolve() }
-  const made = { ...mark, ...own, outer: around(config, mark) }
+  const turn = { by: randomUUID(), turn: null, onDone: null, rests: () => {} }
+  const made = { ...mark, ...own, ...turn, outer: around(config, mark) }
   const { configurable } = config
   if (configurable) Object.assign(configurable, { [key]: made })
   return made
@@ -126,6 +136,13 @@ export function isOnLine({ stepId, parentId, source, mark }: Placed, head: strin
 /** Whether an invocation has done with a checkpoint that it has sent from. */
 export function isDone({ stopped, putId }: Mark, checkpointId: string): boolean {
   return stopped || (putId !== null && putId !== checkpointId)
+}
+
+/** It has put a checkpoint, or makes no further step: its turn is over. */
+export function done(mark: Mark): void {
+  mark.rests()
+  mark.onDone?.()
+  mark.onDone = null
 }
 
 /** Whether an invocation may send from a checkpoint, with this head. */

@@ -12,6 +12,8 @@ import type { StepReader } from './saver-reader.ts'
 export interface SpaceSteps {
   /** The latest first. */
   readonly rows: readonly Row[]
+  /** The row of a turn at one of them, if there is one: it goes with the thread. */
+  readonly turns: readonly Row[]
   /** The channels of the writes of each step without a child. */
   readonly open: ReadonlyMap<string, readonly string[]>
 }

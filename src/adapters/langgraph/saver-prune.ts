@@ -8,6 +8,7 @@ import { busy, type SaverOptions, triesMax } from './saver-config.ts'
 import { type Keeping, keeping, type SpaceSteps } from './saver-keep.ts'
 import { StepReader } from './saver-reader.ts'
 import { openValue } from './saver-write.ts'
+import { turnId } from './turn-row.ts'
 
 export interface Pruned {
   readonly threads: number
@@ -96,9 +97,10 @@ export class Pruner {
     const open = [...spaces.values()].flatMap(({ open }) => [...open.values()].flat())
     if (open.includes(INTERRUPT)) return 0
     let count = 0
-    for (const [space, { rows }] of spaces) {
+    for (const [space, { rows, turns }] of spaces) {
       const place: Space = { threadId, space }
-      if (!(await this.#cf.threads.pruneSteps(place, { whole: [], ...going(rows) }))) break
+      const all = going([...rows, ...turns])
+      if (!(await this.#cf.threads.pruneSteps(place, { whole: [], ...all }))) break
       count += rows.length
     }
     this.#forget(threadId)
@@ -165,14 +167,16 @@ export class Pruner {
     const names = [...new Set(rows.map(({ space }) => space))]
     const spaces = new Map<string, SpaceSteps>()
     for (const space of names.sort((a, b) => depthOf(a) - depthOf(b))) {
-      const of = rows.filter((row) => row.space === space)
+      const all = rows.filter((row) => row.space === space)
+      const of = all.filter(({ stepId }) => stepId !== turnId)
+      const turns = all.filter(({ stepId }) => stepId === turnId)
       const parents = new Set(of.map(({ parentId }) => parentId))
       const leaves = of.map(({ stepId }) => stepId).filter((stepId) => !parents.has(stepId))
       const open = new Map<string, string[]>()
       for (const { stepId, channel } of await this.#writes({ threadId, space }, leaves)) {
         open.set(stepId, [...(open.get(stepId) ?? []), channel])
       }
-      spaces.set(space, { rows: of, open })
+      spaces.set(space, { rows: of, turns, open })
     }
     return spaces
   }

@@ -58,6 +58,7 @@ import { PutQueue } from './saver-queue.ts'
 import { StepReader } from './saver-reader.ts'
 import { dump, isLong, openValue, openWrite, sealValue, sealWrite } from './saver-write.ts'
 import { type Spaces, spacesOf } from './spaces.ts'
+import { hasTurned, type Stand, standAt, turnId } from './turn-row.ts'
 
 export interface CounterfoilSaverOptions extends SaverOptions {
   /** How values are written, if not as LangGraph's own checkpointers do it. */
@@ -142,9 +143,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const isOff = mark ? isLate || (await this.#spaces.isOff(space.threadId, around)) : false
     await mark?.answering
     await this.#spaces.storing({ config, checkpoint, metadata, around, mark }, () =>
-      this.#queue.run(space, () =>
-        this.#put({ space, config, checkpoint, metadata, mark, isOff }, newVersions),
-      ),
+      this.#inTurn({ space, config, checkpoint, metadata, mark, isOff }, newVersions),
     )
     await this.#pruner.afterPut(space.threadId)
     return configOf(space, checkpoint.id)
@@ -214,8 +213,24 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     throw busy(`writes of ${nameOf({ ...space, stepId: id })} could not be put: it`)
   }
 
-  /** Whether it was set aside. */
-  async #put(given: Put, newVersions: ChannelVersions | undefined): Promise<boolean> {
+  /** Whether it was set aside. Waits before it is in the queue: who it waits for may be behind. */
+  async #inTurn(given: Put, newVersions: ChannelVersions | undefined): Promise<boolean> {
+    const { space, config, mark } = given
+    for (;;) {
+      const stand = await standAt(this.cf, mark, stepIdOf(config))
+      const placed = stand.aside ? { ...given, isOff: true } : given
+      const work = () => this.#put(placed, newVersions, stand)
+      const aside = await this.#queue.run(space, work).finally(stand.end)
+      if (aside !== null) return aside
+    }
+  }
+
+  /** Whether it was set aside; null if somebody else has taken the turn. */
+  async #put(
+    given: Put,
+    newVersions: ChannelVersions | undefined,
+    stand: Stand,
+  ): Promise<boolean | null> {
     const { space, config, checkpoint, metadata } = given
     const { id } = checkpoint
     const named = stepIdOf(config)
@@ -254,11 +269,13 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
           : writeAgain(earlier.step, parentId, document)
       const seen = new Map([[stepId, earlier?.step.rowSum ?? null]])
       if (!whole && base !== null) seen.set(base.stepId, base.rowSum)
+      if (stand.sum !== undefined && !isAside(stepId)) seen.set(turnId, stand.sum)
       if (await this.cf.threads.putStep({ ...row, parentId, whole, bodyJson }, seen, head)) {
         if (branches) await noteStored(this.cf, space.threadId, stepId)
         this.#cache.set(space, { ...step, parentId, rowSum: bodySum(bodyJson) })
         return isAside(stepId)
       }
+      if (await hasTurned(this.cf, space, stand)) return null
     }
     throw busy(`${nameOf({ ...space, stepId: id })} could not be put: it`)
   }

@@ -14,7 +14,7 @@ import {
 } from '@langchain/langgraph-checkpoint'
 import type { Counterfoil } from '../../index.ts'
 import { insisted } from './heard.ts'
-import { isNested, type Level, type Mark, markOf, marksOf } from './line.ts'
+import { done, isNested, type Level, type Mark, markOf, marksOf } from './line.ts'
 
 /** LangGraph begins the next write right after the last: longer is no pause between two. */
 const graceMs = 1_000
@@ -103,6 +103,7 @@ export class Spaces {
       const aside = mark ? await insisted(this.cf, write) : await write()
       if (mark) mark.putId = checkpoint.id
       this.note(threadId, space, checkpoint, { parentId, source: metadata.source, aside })
+      if (mark) done(mark)
     } catch (error) {
       if (!mark) throw error
       this.unwritten({ threadId, space, stepId: checkpoint.id }, error)
@@ -177,6 +178,7 @@ export class Spaces {
   /** This invocation makes no further step. */
   stop(mark: Mark): void {
     mark.stopped = true
+    done(mark)
     this.wake()
   }
 

@@ -40,6 +40,21 @@ export async function takeTurn(
   }
 }
 
+/** Whether nobody else here sends from this checkpoint, once that is so; false if it takes too long. */
+export async function ownerDone(
+  cf: Counterfoil,
+  mark: Mark,
+  level: Level,
+  until: number,
+): Promise<boolean> {
+  for (;;) {
+    const owner = owners.get(cf)?.get(keyAt(level))
+    if (owner === undefined || owner === mark || isDone(owner, level.stepId)) return true
+    if (cf.store.clock.mono() > until) return false
+    await spacesOf(cf).change(lookMs)
+  }
+}
+
 /** Throws if the thread has moved. */
 export async function checkTurn(
   cf: Counterfoil,
@@ -89,8 +104,8 @@ async function takeAt(
   config: RunnableConfig,
   tool: string,
 ): Promise<void> {
-  const { threadId, space, stepId } = level
-  const key = JSON.stringify([threadId, space, stepId])
+  const { stepId } = level
+  const key = keyAt(level)
   const spaces = spacesOf(cf)
   const { clock } = cf.store
   const until = clock.mono() + waitMsMax
@@ -105,6 +120,10 @@ async function takeAt(
   config.signal?.addEventListener('abort', () => spaces.stop(mark), { once: true })
   const [oldest] = owned.keys()
   if (owned.size > ownersMax && oldest !== undefined) owned.delete(oldest)
+}
+
+function keyAt({ threadId, space, stepId }: Level): string {
+  return JSON.stringify([threadId, space, stepId])
 }
 
 export function moved(tool: string, threadId: string): CounterfoilError {

@@ -22,8 +22,9 @@ import { isAboutSent } from '../model/replay/entry.ts'
 import { validate } from '../model/schema.ts'
 import { faults, type Schema } from '../model/schema-faults.ts'
 import { mayLackResult } from '../model/tool.ts'
-import type { CoreStore, ItemFilter, Loaded, Page } from '../store/store.ts'
+import type { CoreStore, Loaded, Page } from '../store/store.ts'
 import { type BulkItem, type BulkRequest, type BulkResult, decideAlike } from './bulk.ts'
+import { checkFilter, type InboxFilter } from './inbox-filter.ts'
 import { closeLeftovers, placeOf } from './leftovers.ts'
 import { type Previous, previousOf } from './link.ts'
 
@@ -73,8 +74,9 @@ export class Inbox {
   }
 
   /** What waits, oldest first; with `state`, what has been decided or closed. */
-  list(filter: Omit<ItemFilter, 'namespace'> = {}): Promise<Page<Item>> {
+  async list(filter: InboxFilter = {}): Promise<Page<Item>> {
     const { store, namespace } = this.options
+    checkFilter(filter)
     return store.listItems({ state: 'open', ...filter, namespace })
   }
 

@@ -12,7 +12,8 @@ import {
   type ReplayUnsafeError,
 } from '../../index.ts'
 import { canonical } from '../../model/canonical.ts'
-import { isMarked } from '../../model/decisions/outcomes.ts'
+import { type Choice, isMarked } from '../../model/decisions/outcomes.ts'
+import type { UnmatchedCall } from '../../model/item.ts'
 import { isRecord } from '../../model/state.ts'
 import { spacesOf } from './spaces.ts'
 import type { Scratchpad, Task } from './task.ts'
@@ -30,6 +31,10 @@ export interface Asked {
   readonly tool: string
   readonly input: unknown
   readonly outcomes: readonly string[]
+  /** The outcomes, with what each leads to and what it needs. */
+  readonly choices: readonly Choice[]
+  /** The calls on record that nobody has asked for again: what `input` is to be compared with. */
+  readonly records: readonly UnmatchedCall[]
   readonly version: number
   /** What to declare, so that this need not be asked again. */
   readonly hint?: string
@@ -128,10 +133,11 @@ export async function interruptFor(
         'several interrupts wait, by their ids: { resume: { [interrupt.id]: … } }',
     )
   }
-  const { itemId, title, outcomes, version, body } = item
+  const { itemId, title, outcomes, choices, version, body } = item
   const reason = item.reason ?? item.kind
   const tool = body.subject?.tool ?? error.call.tool
-  const value: Asked = { itemId, title, reason, tool, input: body.input, outcomes, version }
+  const subject = { itemId, title, reason, tool, input: body.input }
+  const value: Asked = { ...subject, outcomes, choices, records: body.unmatched, version }
   return thrownBy(task, { counterfoil: hint === null ? value : { ...value, hint } })
 }
 

@@ -244,17 +244,22 @@ export function outcomesThat<Mark extends keyof Row>(mark: Mark): readonly Outco
 
 /** Whether an outcome has a mark of the table; what is no person's decision has none. */
 export function isMarked(outcome: string, mark: keyof Row): boolean {
-  return (table as Partial<Record<string, Row>>)[outcome]?.[mark] === true
+  return rowOf(outcome)?.[mark] === true
 }
 
 /** What the result of an outcome is checked by. */
 export function fitsOf(outcome: Outcome): Fits | null {
-  return table[outcome].fits ?? null
+  return rowOf(outcome)?.fits ?? null
+}
+
+/** What a program or a request calls an outcome may be none. */
+function rowOf(outcome: string): Row | undefined {
+  return Object.hasOwn(table, outcome) ? table[outcome as Outcome] : undefined
 }
 
 /** Whether an outcome takes a result at all, and whether it can be said without one. */
 export function needsResult({ body }: Pick<Item, 'body'>, outcome: Outcome): NeedsResult {
-  const needs = table[outcome]?.result ?? 'none'
+  const needs = rowOf(outcome)?.result ?? 'none'
   // Its tool has a schema for what it answers, and does not say that it may be left out.
   const known = outcome === 'happened' && body.answer?.optional === false
   return known ? 'required' : needs

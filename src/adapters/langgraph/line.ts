@@ -5,8 +5,8 @@
 // LangGraph carries the mark by itself: what `getTuple` returns in its config comes back with every
 // `put` and `putWrites` of that invocation, and what lies in the config that `getTuple` was given
 // comes to the tasks. Both are copied by spreading, which keeps keys that are symbols.
-import { randomUUID } from 'node:crypto'
 import type { RunnableConfig } from '@langchain/core/runnables'
+import { randomHex } from '../../clock.ts'
 import { isRecord } from '../../model/state.ts'
 import type { Space } from './saver-chain.ts'
 
@@ -56,7 +56,7 @@ type Own = 'outer' | 'stopped' | 'putId' | 'late' | 'answering' | 'by' | 'turn' 
 
 export function newMark(config: RunnableConfig, mark: Omit<Mark, Own>): Mark {
   const own = { stopped: false, putId: null, late: false, answering: Promise.resolve() }
-  const turn = { by: randomUUID(), turn: null, onDone: null, rests: () => {} }
+  const turn = { by: randomHex(16), turn: null, onDone: null, rests: () => {} }
   const made = { ...mark, ...own, ...turn, outer: around(config, mark) }
   const { configurable } = config
   if (configurable) Object.assign(configurable, { [key]: made })

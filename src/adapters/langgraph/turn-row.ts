@@ -3,7 +3,8 @@
 // stopped. Another one that began there puts nothing behind that checkpoint meanwhile: its put
 // looks at the row in the same transaction. Else what the first has sent would be off the line, and
 // the thread would never hear of it.
-import { randomUUID } from 'node:crypto'
+
+import { randomHex } from '../../clock.ts'
 import {
   asidePrefix,
   bodySum,
@@ -145,7 +146,7 @@ export async function standAt(
     if (!(await ownerDone(cf, mark, level, until))) return { ...free, aside: true }
     const row = seenIn(cf).get(keyOf(level)) ?? null
     if (row?.at !== parentId || row.by === mark.by) return { ...free, sum: row?.sum ?? null }
-    const by = randomUUID()
+    const by = randomHex(16)
     const scope = await held(cf, level, by, until)
     if (scope === null) return { ...free, aside: true }
     const end = () => void scope.close().catch(() => {})

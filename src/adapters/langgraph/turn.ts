@@ -40,7 +40,7 @@ export async function takeTurn(
   }
 }
 
-/** Whether nobody else here sends from this checkpoint, once that is so; false if it takes too long. */
+/** Waits until nobody else here sends from this checkpoint; false if that takes too long. */
 export async function ownerDone(
   cf: Counterfoil,
   mark: Mark,

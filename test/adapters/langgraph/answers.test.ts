@@ -13,6 +13,7 @@ import { createReactAgent, ToolNode } from '@langchain/langgraph/prebuilt'
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import {
+  type Asked,
   CounterfoilSaver,
   type GuardRules,
   guard,
@@ -163,4 +164,31 @@ test('K1 GUARD_NO_SAVER is not told to the model outside of a graph either', asy
   const reply = await asking({ name: 'mail', args: {} }).invoke('go')
   const state: typeof MessagesAnnotation.State = { messages: [reply] }
   await expect(node.invoke(state)).rejects.toMatchObject({ code: 'GUARD_NO_SAVER' })
+})
+
+test.each(['toString', '42', '__proto__', 'constructor', ''])(
+  'K1, E2 an outcome that is none is refused by its name, and nothing is decided: %j',
+  async (outcome) => {
+    const { cf, outbox, graph, id, itemId } = await doubting()
+    const decide = (answer: object) =>
+      graph.invoke(new Command({ resume: { [id]: { itemId, ...said, ...answer } } }), thread())
+    await expect(decide({ outcome })).rejects.toMatchObject({ code: 'DECISION_INVALID' })
+    const { version } = await cf.inbox.get(itemId)
+    const direct = cf.inbox.decide(itemId, { outcome, version, ...said } as never)
+    await expect(direct).rejects.toMatchObject({ code: 'DECISION_INVALID' })
+    expect((await cf.inbox.list()).items.map((item) => item.itemId)).toEqual([itemId])
+    expect(lastText(await decide({ outcome: 'happened', result: 'm1' }))).toBe('done: m1')
+    expect(outbox.sent).toEqual(['ana'])
+  },
+)
+
+test('K1, E7 the interrupt says what each outcome leads to', async () => {
+  const { cf, graph, itemId } = await doubting()
+  const { tasks } = await graph.getState(thread())
+  const { counterfoil } = tasks[0]?.interrupts[0]?.value as { counterfoil: Asked }
+  const item = await cf.inbox.get(itemId)
+  expect(counterfoil).toMatchObject({ itemId, version: item.version, outcomes: item.outcomes })
+  expect(counterfoil.choices).toEqual(item.choices)
+  expect(counterfoil.choices.map(({ outcome }) => outcome)).toEqual(item.outcomes)
+  expect(counterfoil.records).toEqual([])
 })

@@ -70,8 +70,12 @@ for (const kind of stores) {
       expect(upstream.sent).toEqual(['a', 'b'])
       const other = await graph.updateState(await before(graph, 'sendA'), { words: 'c' }, 'sayA')
       // The very call that was sent, with another input: a person decides.
-      await graph.invoke(null, other)
+      const stopped = await graph.invoke(null, other)
       expect((await cf.inbox.list()).items.map(({ reason }) => reason)).toEqual(['drift'])
+      const { counterfoil } = stopped.__interrupt__[0].value
+      expect(counterfoil.input).toMatchObject({ text: 'c' })
+      const inputs = counterfoil.records.map(({ input }: { input: unknown }) => input)
+      expect(inputs).toContainEqual(expect.objectContaining({ text: 'a' }))
       expect(upstream.sent).toEqual(['a', 'b'])
     })
 

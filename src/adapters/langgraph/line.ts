@@ -6,7 +6,6 @@
 // `put` and `putWrites` of that invocation, and what lies in the config that `getTuple` was given
 // comes to the tasks. Both are copied by spreading, which keeps keys that are symbols.
 import type { RunnableConfig } from '@langchain/core/runnables'
-import { randomHex } from '../../clock.ts'
 import { isRecord } from '../../model/state.ts'
 import type { Space } from './saver-chain.ts'
 
@@ -34,8 +33,8 @@ export interface Mark extends Space {
   late: boolean
   /** Until its answer is in the store. */
   answering: Promise<unknown>
-  /** Of its kind the only one, in all processes. */
-  readonly by: string
+  /** Its name in all processes, once it has a turn. */
+  by: string | null
   /** Until its turn at the checkpoint that it began from is on record. */
   turn: Promise<void> | null
   /** Gives back what it holds for its turn. */
@@ -56,7 +55,7 @@ type Own = 'outer' | 'stopped' | 'putId' | 'late' | 'answering' | 'by' | 'turn' 
 
 export function newMark(config: RunnableConfig, mark: Omit<Mark, Own>): Mark {
   const own = { stopped: false, putId: null, late: false, answering: Promise.resolve() }
-  const turn = { by: randomHex(16), turn: null, onDone: null, rests: () => {} }
+  const turn = { by: null, turn: null, onDone: null, rests: () => {} }
   const made = { ...mark, ...own, ...turn, outer: around(config, mark) }
   const { configurable } = config
   if (configurable) Object.assign(configurable, { [key]: made })

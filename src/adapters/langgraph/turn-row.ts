@@ -4,7 +4,6 @@
 // looks at the row in the same transaction. Else what the first has sent would be off the line, and
 // the thread would never hear of it.
 
-import { randomHex } from '../../clock.ts'
 import {
   asidePrefix,
   bodySum,
@@ -101,11 +100,17 @@ export async function ownTurn(
 }
 
 async function begin(cf: Counterfoil, mark: Mark, level: Level): Promise<void> {
-  const scope = await cf.scope(idsOf(level, mark.by))
+  const by = nameOf(cf, mark)
+  const scope = await cf.scope(idsOf(level, by))
   const end = () => void scope.close().catch(() => {}) // whoever needs the store is told
   mark.onDone = end
   if (isDone(mark, level.stepId)) end()
-  await write(cf, level, mark.by)
+  await write(cf, level, by)
+}
+
+function nameOf(cf: Counterfoil, mark: Mark): string {
+  mark.by ??= cf.store.clock.uuid()
+  return mark.by
 }
 
 /** An invocation that nobody reads on from may make no further step: its hold ends all the same. */
@@ -146,14 +151,14 @@ export async function standAt(
     if (!(await ownerDone(cf, mark, level, until))) return { ...free, aside: true }
     const row = seenIn(cf).get(keyOf(level)) ?? null
     if (row?.at !== parentId || row.by === mark.by) return { ...free, sum: row?.sum ?? null }
-    const by = randomHex(16)
+    const by = cf.store.clock.uuid()
     const scope = await held(cf, level, by, until)
     if (scope === null) return { ...free, aside: true }
     const end = () => void scope.close().catch(() => {})
     try {
       // Meanwhile somebody may have begun in this process, which has the hold then, too.
       if (await ownerDone(cf, mark, level, 0)) {
-        const { sum } = await write(cf, level, mark.by)
+        const { sum } = await write(cf, level, nameOf(cf, mark))
         return { sum, aside: false, end }
       }
     } catch (error) {

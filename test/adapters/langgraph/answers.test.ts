@@ -185,7 +185,8 @@ test.each(['toString', '42', '__proto__', 'constructor', ''])(
 test('K1, E7 the interrupt says what each outcome leads to', async () => {
   const { cf, graph, itemId } = await doubting()
   const { tasks } = await graph.getState(thread())
-  const { counterfoil } = tasks[0]?.interrupts[0]?.value as { counterfoil: Asked }
+  const [interrupted] = tasks.flatMap((task) => task.interrupts)
+  const { counterfoil } = (interrupted as { value: { counterfoil: Asked } }).value
   const item = await cf.inbox.get(itemId)
   expect(counterfoil).toMatchObject({ itemId, version: item.version, outcomes: item.outcomes })
   expect(counterfoil.choices).toEqual(item.choices)

@@ -68,7 +68,7 @@ const report = join(folder, 'report.json')
 const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root }).stdout
 console.log(`seed ${said.seed}, commit ${String(commit).trim()}, store ${said.store}`)
 const env = { ...process.env, COUNTERFOIL_CHAOS: JSON.stringify({ ...said, report }) }
-const file = 'test/crash/postgres-faults.test.ts'
+const file = 'test/crash/postgres/faults.test.ts'
 const vitest = [
   'node_modules/vitest/vitest.mjs',
   'run',

@@ -1,14 +1,15 @@
 // The public names, nothing else.
-export type { BulkItem, BulkRequest, BulkResult } from './client/bulk.ts'
+
 export type { CallbackStatus } from './client/callbacks.ts'
-export type { Comment, ItemView } from './client/inbox.ts'
-export type { PinRequest } from './client/pin.ts'
-export type { Preview, PreviewAction, PreviewCall } from './client/preview.ts'
-export type { FailedCall, Fate, RetryRequest } from './client/retry.ts'
-export type { RunHandle, RunStatus } from './client/run.ts'
+export type { BulkItem, BulkRequest, BulkResult } from './client/inbox/bulk.ts'
+export type { Comment, ItemView } from './client/inbox/inbox.ts'
+export type { PinRequest } from './client/run/pin.ts'
+export type { Preview, PreviewAction, PreviewCall } from './client/run/preview.ts'
+export type { FailedCall, Fate, RetryRequest } from './client/run/retry.ts'
+export type { RunHandle, RunStatus } from './client/run/run.ts'
+export type { SentSignal, SignalOptions } from './client/run/signal.ts'
+export type { Wish } from './client/run/stop.ts'
 export type { PlacedCall, Scope, ScopeCallOptions } from './client/scope.ts'
-export type { SentSignal, SignalOptions } from './client/signal.ts'
-export type { Wish } from './client/stop.ts'
 export type { Threads } from './client/threads.ts'
 export type {
   ApprovalTerms,
@@ -17,7 +18,20 @@ export type {
   Queues,
   QueueTerms,
   Vote,
-} from './model/approval.ts'
+} from './model/decisions/approval.ts'
+export type { DecideRequest } from './model/decisions/decide.ts'
+export {
+  CallFailedError,
+  CounterfoilError,
+  isCounterfoilError,
+  NotSentError,
+  OutcomeUnknownError,
+  RefusedError,
+  ReplayUnsafeError,
+  RunFailedError,
+  ScopeHeldError,
+  WithdrawnError,
+} from './model/errors.ts'
 export type {
   Answer,
   Approval,
@@ -32,28 +46,20 @@ export type {
   Question,
   ReceivedSignal,
   StepSpec,
-} from './model/context.ts'
-export type { DecideRequest } from './model/decisions/decide.ts'
-export type { Dial } from './model/dial.ts'
-export type { RunDocument } from './model/document.ts'
+} from './model/graph/context.ts'
+export type { Dial } from './model/graph/dial.ts'
+export { type Graph, graph, type NodeEnd, type Patch, workflow } from './model/graph/graph.ts'
+export type { RunDocument } from './model/run/document.ts'
+export type { Attempt, CallRecord, Decision, Event, Item, Run } from './model/run/records.ts'
+export type { RunState } from './model/run/states.ts'
+export type { RiskAnswer, RiskAsk, RiskCall, RiskPolicy } from './model/tool/risk.ts'
 export {
-  CallFailedError,
-  CounterfoilError,
-  isCounterfoilError,
-  NotSentError,
-  OutcomeUnknownError,
-  RefusedError,
-  ReplayUnsafeError,
-  RunFailedError,
-  ScopeHeldError,
-  WithdrawnError,
-} from './model/errors.ts'
-export { type Graph, graph, type NodeEnd, type Patch, workflow } from './model/graph.ts'
-export type { Attempt, CallRecord, Decision, Event, Item, Run } from './model/records.ts'
-export type { RiskAnswer, RiskAsk, RiskCall, RiskPolicy } from './model/risk.ts'
-export { type RiskRule, type RiskRules, type RiskWhen, riskPolicy } from './model/risk-policy.ts'
-export type { RunState } from './model/run-state.ts'
-export type { Frozen } from './model/schema.ts'
+  type RiskRule,
+  type RiskRules,
+  type RiskWhen,
+  riskPolicy,
+} from './model/tool/risk-policy.ts'
+export type { Frozen } from './model/tool/schema.ts'
 export {
   type Beat,
   type BlastRadius,
@@ -66,8 +72,9 @@ export {
   tool,
   type Usage,
   type WhereToLook,
-} from './model/tool.ts'
+} from './model/tool/tool.ts'
 export { type Counterfoil, type OpenOptions, open } from './open.ts'
+export { asidePrefix, bodySum, isAside } from './store/rules/threads.ts'
 export type {
   OwnStore,
   Page,
@@ -78,7 +85,6 @@ export type {
   ThreadStep,
   ThreadWrite,
 } from './store/store.ts'
-export { asidePrefix, bodySum, isAside } from './store/thread-rules.ts'
 export type {
   StopOptions,
   Stopped,

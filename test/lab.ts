@@ -2,30 +2,35 @@
 // one `execute`; it ends by itself, or is killed at a moment that the test chooses. What was
 // durable by then is all that the next one sees.
 import { Callbacks } from '../src/client/callbacks.ts'
-import { Inbox } from '../src/client/inbox.ts'
-import { type Preview, previewRun } from '../src/client/preview.ts'
-import { type FailedCall, failedCalls, type RetryRequest, retryRun } from '../src/client/retry.ts'
-import { sendSignal } from '../src/client/signal.ts'
-import { startRun } from '../src/client/start.ts'
-import { askFor, type Stopping, type Wish } from '../src/client/stop.ts'
-import { verifyLedger } from '../src/client/verify.ts'
+import { Inbox } from '../src/client/inbox/inbox.ts'
+import { verifyLedger } from '../src/client/ledger/verify.ts'
+import { type Preview, previewRun } from '../src/client/run/preview.ts'
+import {
+  type FailedCall,
+  failedCalls,
+  type RetryRequest,
+  retryRun,
+} from '../src/client/run/retry.ts'
+import { sendSignal } from '../src/client/run/signal.ts'
+import { startRun } from '../src/client/run/start.ts'
+import { askFor, type Stopping, type Wish } from '../src/client/run/stop.ts'
+import { RateLimits } from '../src/engine/attempt/rate-limit.ts'
 import { Committer } from '../src/engine/committer.ts'
-import { type Engine, type Execution, execute } from '../src/engine/execute.ts'
-import { RateLimits } from '../src/engine/rate-limit.ts'
-import type { Queues } from '../src/model/approval.ts'
-import type { Context } from '../src/model/context.ts'
+import { type Engine, type Execution, execute } from '../src/engine/visit/execute.ts'
+import type { Queues } from '../src/model/decisions/approval.ts'
 import type { DecideRequest } from '../src/model/decisions/decide.ts'
-import { type Graph, workflow } from '../src/model/graph.ts'
-import type { CallStatus, Item, Run } from '../src/model/records.ts'
-import type { RiskPolicy } from '../src/model/risk.ts'
-import type { Schema } from '../src/model/schema.ts'
+import type { Context } from '../src/model/graph/context.ts'
+import { type Graph, workflow } from '../src/model/graph/graph.ts'
+import type { CallStatus, Item, Run } from '../src/model/run/records.ts'
+import type { RiskPolicy } from '../src/model/tool/risk.ts'
+import type { Schema } from '../src/model/tool/schema.ts'
 import {
   type AnySpec,
   type CallInfo,
   makeTool,
   type ReplayClass,
   type Tool,
-} from '../src/model/tool.ts'
+} from '../src/model/tool/tool.ts'
 import { openMemory } from '../src/store/memory/index.ts'
 import type { Commit, CommitResult, Store } from '../src/store/store.ts'
 import { seeded, VirtualClock } from './sim/clock.ts'

@@ -84,7 +84,7 @@ const layers: Checked[] = [
       ...imports(
         ['src/model/tool.ts', './errors.ts'],
         ['src/model/tool.ts', '../clock.ts'],
-        ['src/model/canonical.ts', 'node:crypto'],
+        ['src/model/json/canonical.ts', 'node:crypto'],
         ['src/store/store.ts', '../model/records.ts'],
         ['src/store/sqlite/index.ts', 'better-sqlite3'],
         ['src/store/sqlite/index.ts', '../store.ts'],
@@ -270,6 +270,18 @@ describe.each([...layers, ...page, ...sizes, ...habits, ...errors])('tidy: $name
     const missed = checked.bad.filter((file) => checked.rule(file).length === 0)
     expect(missed).toEqual([])
     expect((checked.good ?? []).flatMap((file) => checked.rule(file))).toEqual([])
+  })
+})
+
+describe('tidy: a folder has at most 20 files of code side by side', () => {
+  test('holds everywhere', () => {
+    expect(style.checkFolders(20, code)).toEqual([])
+  })
+
+  test('can fail, and only where it should', () => {
+    const files = (n: number) => Array.from({ length: n }, (_, i) => source(`src/a/${i}.ts`, ''))
+    expect(style.checkFolders(20, [...files(21), source('src/b/1.ts', '')])).toHaveLength(1)
+    expect(style.checkFolders(20, [...files(20), source('src/a/deep/1.ts', '')])).toEqual([])
   })
 })
 

@@ -1,5 +1,5 @@
 // What a form asks for, by a JSON schema.
-import type { Schema } from '../../src/model/schema-faults.ts'
+import type { Schema } from '../../src/model/tool/schema-faults.ts'
 
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'json'
 

@@ -12,8 +12,8 @@ import type {
 import type { previewJson } from '../../src/client/wire/run.ts'
 import type { workerJson } from '../../src/client/wire/worker.ts'
 
-export type { Outcome } from '../../src/model/records.ts'
-export type { RunState } from '../../src/model/run-state.ts'
+export type { Outcome } from '../../src/model/run/records.ts'
+export type { RunState } from '../../src/model/run/states.ts'
 
 export type Run = ReturnType<typeof runJson>
 export type Item = ReturnType<typeof itemJson>

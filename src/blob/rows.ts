@@ -1,7 +1,7 @@
 // Where large texts stand in rows: taken out on the way to the store, put in on the way back. Above
 // a store with blobs a row has its text or, where the text was left out or cannot be had, its
 // digest; below it a large text is always a digest. Nothing is copied that stays as it is.
-import type { CallRecord, Checkpoint, Evidence } from '../model/records.ts'
+import type { CallRecord, Checkpoint, Evidence } from '../model/run/records.ts'
 import type { Changes, Loaded, NewRun, RunChange, Sealed } from '../store/store.ts'
 
 /** The digest that stands for a text in its row; null for a text that stays. */

@@ -6,7 +6,7 @@
 // Invariants: a text that cannot be put rejects before anything is written (I4: the same batch is
 // written again). A row is never given a result that its digest does not vouch for.
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
-import type { Run, RunRef } from '../model/records.ts'
+import type { Run, RunRef } from '../model/run/records.ts'
 import type { Amendment, Authority, Commit, LoadAt, Loaded, NewRun, Store } from '../store/store.ts'
 import type { BlobStore } from './blob.ts'
 import * as rows from './rows.ts'

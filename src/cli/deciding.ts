@@ -1,18 +1,18 @@
 // One decision, whichever command it was said with: what was said is checked, the item is shown to
 // whoever can be asked, and what follows is told.
-import type { ItemView } from '../client/inbox.ts'
-import { type ItemLook, lookAt } from '../client/item.ts'
+import type { ItemView } from '../client/inbox/inbox.ts'
+import { type ItemLook, lookAt } from '../client/inbox/item.ts'
 import { decisionJson, itemJson, runJson } from '../client/wire/rows.ts'
 import type { DecideRequest } from '../model/decisions/decide.ts'
 import { isMarked } from '../model/decisions/outcomes.ts'
-import type { Outcome } from '../model/records.ts'
+import type { Outcome } from '../model/run/records.ts'
 import { type Cli, reasonOf, userName, withStore } from './cli.ts'
-import { findRecord, itemLines, recordName } from './item.ts'
-import { nextAfter } from './next.ts'
 import { confirmed } from './prompt.ts'
-import { clean, wrap } from './text.ts'
+import { findRecord, itemLines, recordName } from './show/item.ts'
+import { nextAfter } from './show/next.ts'
+import { clean, wrap } from './show/text.ts'
+import { whoGoesOn } from './show/worker-life.ts'
 import { parseJson, usageError, wholeNumber } from './usage.ts'
-import { whoGoesOn } from './worker-life.ts'
 
 export interface DecideOptions {
   record?: string

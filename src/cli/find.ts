@@ -1,10 +1,10 @@
 // The run that a command is about, and the rows of it.
 import { CounterfoilError } from '../model/errors.ts'
-import type { Run } from '../model/records.ts'
-import { scopeGraph } from '../model/scope.ts'
+import type { Run } from '../model/run/records.ts'
+import { scopeGraph } from '../model/run/scope.ts'
 import type { Counterfoil } from '../open.ts'
 import type { Cli } from './cli.ts'
-import { plural } from './text.ts'
+import { plural } from './show/text.ts'
 
 export async function findRun(cli: Cli, cf: Counterfoil, runId: string): Promise<Run> {
   const ref = { namespace: cli.namespace, runId }

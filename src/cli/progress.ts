@@ -2,7 +2,7 @@
 // soon as anything else is printed. Only for people: never with --json, never into a file.
 import { systemClock } from '../clock.ts'
 import { colorsFor } from './output.ts'
-import { clean, clip, duration } from './text.ts'
+import { clean, clip, duration } from './show/text.ts'
 
 export interface Progress {
   /** From now on; the line comes after a second. */

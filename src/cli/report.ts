@@ -3,7 +3,7 @@ import { CommanderError } from 'commander'
 import { iso } from '../client/wire/iso.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import { colorsFor } from './output.ts'
-import { clean } from './text.ts'
+import { clean } from './show/text.ts'
 import { usageError } from './usage.ts'
 
 export const exitCodes = { ok: 0, failure: 1, usage: 2 } as const

@@ -2,16 +2,16 @@
 // has it may settle that attempt, once, and nothing else. It is written as evidence by attempt id,
 // whoever holds the run (I2, I11): before the park, after it, after the deadline.
 
-import { callKeyOfAttempt, visitOfAttempt } from '../model/attempt-id.ts'
-import { keptText, sha256 } from '../model/canonical.ts'
 import { CounterfoilError, type FailureData, failureOf } from '../model/errors.ts'
+import { keptText, sha256 } from '../model/json/canonical.ts'
 import * as limits from '../model/limits.ts'
-import { type Attempt, bare, type Evidence, keyOf, type RunRef } from '../model/records.ts'
 import { applyEvidence } from '../model/replay/evidence.ts'
-import { validate } from '../model/schema.ts'
-import type { Tool } from '../model/tool.ts'
+import { callKeyOfAttempt, visitOfAttempt } from '../model/run/attempt-id.ts'
+import { type Attempt, bare, type Evidence, keyOf, type RunRef } from '../model/run/records.ts'
+import { validate } from '../model/tool/schema.ts'
+import type { Tool } from '../model/tool/tool.ts'
 import type { Amendment, Loaded } from '../store/store.ts'
-import type { ClientContext } from './run.ts'
+import type { ClientContext } from './run/run.ts'
 
 /**
  * `settled`: the call ends by this. `repeated`: it said so before. `too_late`: the call had ended

@@ -1,9 +1,10 @@
 // What a foreign runtime holds while its code is at one place.
-import type { Call, CallOptions } from '../model/context.ts'
+
 import { CounterfoilError } from '../model/errors.ts'
-import type { CallRecord } from '../model/records.ts'
-import { isTool, type Tool } from '../model/tool.ts'
-import { standsForProblem } from '../model/tool-checks.ts'
+import type { Call, CallOptions } from '../model/graph/context.ts'
+import type { CallRecord } from '../model/run/records.ts'
+import { standsForProblem } from '../model/tool/checks.ts'
+import { isTool, type Tool } from '../model/tool/tool.ts'
 
 /** What the host says about a call besides its input. */
 export interface ScopeCallOptions extends CallOptions {

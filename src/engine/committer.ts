@@ -7,9 +7,9 @@
 import { type Clock, pause } from '../clock.ts'
 import { isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import type { CallRecord, Run } from '../model/records.ts'
+import type { CallRecord, Run } from '../model/run/records.ts'
 import type { Changes, Commit, CommitResult, Parent, RunChange, Store } from '../store/store.ts'
-import { noticesOf } from './notices.ts'
+import { noticesOf } from './ask/notices.ts'
 
 const retryMs = 5
 const retryMaxMs = 1_000

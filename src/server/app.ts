@@ -2,15 +2,15 @@
 // Whatever goes wrong is answered as a problem; nothing is thrown out of here.
 import { Hono } from 'hono'
 import { CounterfoilError } from '../model/errors.ts'
-import { authenticate, checkRole, namespaceOf } from './auth.ts'
+import { authenticate, checkRole, namespaceOf } from './auth/auth.ts'
+import { checkCsrf } from './auth/sessions.ts'
 import type { ServerContext } from './context.ts'
-import { withHeaders } from './headers.ts'
-import { once } from './idempotency.ts'
-import { parseJson, readBytes, textOf } from './json.ts'
-import * as limits from './limits.ts'
-import { problem, statusFor } from './problem.ts'
-import type { Answer, Method, Route, Shape } from './route.ts'
-import { checkCsrf } from './sessions.ts'
+import { withHeaders } from './http/headers.ts'
+import { once } from './http/idempotency.ts'
+import { parseJson, readBytes, textOf } from './http/json.ts'
+import * as limits from './http/limits.ts'
+import { problem, statusFor } from './http/problem.ts'
+import type { Answer, Method, Route, Shape } from './http/route.ts'
 
 export interface App {
   fetch(request: Request): Promise<Response>

@@ -1,8 +1,8 @@
 // What every route may use: what the server was given, and what it keeps itself.
-import type { ClientContext } from '../client/run.ts'
+import type { ClientContext } from '../client/run/run.ts'
+import { Samples } from './health/samples.ts'
+import { Streams } from './http/stream.ts'
 import type { ServerParts } from './parts.ts'
-import { Samples } from './samples.ts'
-import { Streams } from './stream.ts'
 
 export interface ServerContext extends ServerParts {
   /** The same, seen by one namespace. */

@@ -1,7 +1,7 @@
 // The console's files and the pages about errors. Both are listed once and served by their names in
 // that list, so that no path leads anywhere else.
 import { readdir, readFile } from 'node:fs/promises'
-import { sha256 } from '../model/canonical.ts'
+import { sha256 } from '../model/json/canonical.ts'
 import { pageOf } from './markdown.ts'
 
 interface File {

@@ -1,6 +1,6 @@
 // What the server is given by whoever composes it.
 import type { Clock } from '../clock.ts'
-import type { Graph } from '../model/graph.ts'
+import type { Graph } from '../model/graph/graph.ts'
 import type { Store } from '../store/store.ts'
 
 /** What this process has done, for metrics; a server without a worker has none of it. */

@@ -1,7 +1,7 @@
 // The whole route table. Every concern has a file of its own.
 import { z } from 'zod'
-import { openapiOf } from './openapi.ts'
-import { type Route, route } from './route.ts'
+import { openapiOf } from './http/openapi.ts'
+import { type Route, route } from './http/route.ts'
 import { actRoutes } from './routes/acts.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { callbackRoutes } from './routes/callbacks.ts'

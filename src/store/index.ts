@@ -13,30 +13,23 @@ export type {
   Run,
   RunRef,
   Signal,
-} from '../model/records.ts'
-export { letGo } from './adoption.ts'
-export { askedOf, workerDead } from './claim-rules.ts'
-export { checkCommit, judge } from './commit-rules.ts'
-export { grouped, inTurn, rotated } from './fair.ts'
-export { isEnd, parentOf, toldOfCancel, toldOfEnd, woken } from './family.ts'
-export * as finality from './finality.ts'
-export { applyRunChange, checkChanges } from './policy.ts'
+} from '../model/run/records.ts'
 export { corePorts, methodsOf, ports } from './ports.ts'
-export { checkNotSwept, checkRetention, dueOf, keepsChildren, tombstone } from './retention.ts'
+export { letGo } from './rules/adoption.ts'
+export { askedOf, workerDead } from './rules/claim.ts'
+export { checkCommit, judge } from './rules/commit.ts'
+export { grouped, inTurn, rotated } from './rules/fair.ts'
+export { isEnd, parentOf, toldOfCancel, toldOfEnd, woken } from './rules/family.ts'
+export * as finality from './rules/finality.ts'
+export { applyRunChange, checkChanges } from './rules/policy.ts'
 export {
-  claimableOf,
-  claimCause,
-  claimed,
-  dueRuns,
-  hasEnded,
-  isProvable,
-  newWorker,
-} from './rules/claims.ts'
-export { countsOf } from './rules/counts.ts'
-export { isOverdue, itemPage, overdueOf, paged, runPage } from './rules/lists.ts'
-export { attemptIn, isOpenCall, loadedOf, readsOf } from './rules/read-rows.ts'
-export { checkRows, newRows, putRows, type RunRows } from './rules/run-rows.ts'
-export { applyRows, commitRows, type RunsAt, runNotFound } from './rules/write-rows.ts'
+  checkNotSwept,
+  checkRetention,
+  dueOf,
+  keepsChildren,
+  tombstone,
+} from './rules/retention.ts'
+export * as threads from './rules/threads.ts'
 export * as tables from './schema/index.ts'
 export {
   createSealer,
@@ -48,4 +41,17 @@ export {
   sharedText,
 } from './seal.ts'
 export type * from './store.ts'
-export * as threads from './thread-rules.ts'
+export {
+  claimableOf,
+  claimCause,
+  claimed,
+  dueRuns,
+  hasEnded,
+  isProvable,
+  newWorker,
+} from './whole-runs/claims.ts'
+export { countsOf } from './whole-runs/counts.ts'
+export { isOverdue, itemPage, overdueOf, paged, runPage } from './whole-runs/lists.ts'
+export { attemptIn, isOpenCall, loadedOf, readsOf } from './whole-runs/read-rows.ts'
+export { checkRows, newRows, putRows, type RunRows } from './whole-runs/run-rows.ts'
+export { applyRows, commitRows, type RunsAt, runNotFound } from './whole-runs/write-rows.ts'

@@ -1,7 +1,7 @@
 // What an item shows, as it was read from a row that somebody may have damaged. An item that cannot
 // be read is still one: it shows where to look.
-import type { Item } from '../model/records.ts'
-import { isRecord } from '../model/state.ts'
+import type { Item } from '../model/run/records.ts'
+import { isRecord } from '../model/run/state.ts'
 
 type Body = Item['body']
 

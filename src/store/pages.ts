@@ -1,6 +1,6 @@
 // Lists come in pages; this reads them to their end.
 import * as limits from '../model/limits.ts'
-import type { CallRecord, RunRef } from '../model/records.ts'
+import type { CallRecord, RunRef } from '../model/run/records.ts'
 import type { LedgerPort, Page, Sealed } from './store.ts'
 
 /** Every row of a list that comes in pages. */

@@ -1,6 +1,6 @@
 // What metrics are made of.
-import type { CallRecord, Item } from '../model/records.ts'
-import type { RunState } from '../model/run-state.ts'
+import type { CallRecord, Item } from '../model/run/records.ts'
+import type { RunState } from '../model/run/states.ts'
 
 /**
  * What was lately done in a namespace, for metrics: counts and single values, which can be summed,

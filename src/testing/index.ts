@@ -6,7 +6,7 @@ export type {
   ChaosPoint,
   ChaosReport,
   ChaosTool,
-} from '../cli/chaos/report.ts'
+} from '../cli/chaos/report/report.ts'
 export type {
   Agent,
   AgentInput,

@@ -2,8 +2,8 @@
 // one amendment under the run's lock: a decision that comes at the same moment is before it or
 // after it.
 import { timeId } from '../clock.ts'
-import { passDeadlines } from '../model/deadline.ts'
-import type { Item } from '../model/records.ts'
+import { passDeadlines } from '../model/decisions/deadline.ts'
+import type { Item } from '../model/run/records.ts'
 import type { Amendment, LedgerPort, LoadAt, Loaded, Timed } from '../store/store.ts'
 
 /** `woken`: it has expired, and its run can go on. `nothing`: somebody else was here before. */

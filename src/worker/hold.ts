@@ -1,22 +1,23 @@
 // Owns: this process's hold on one foreign workflow: one lease, one fence and one log, shared by
 // its open scopes; given back with the last of them, or when somebody wants the workflow stopped.
-// Does not own: what happens inside a scope (engine/scope.ts), nor who may have it (scopes.ts).
+// Does not own: what happens inside a scope (engine/visit/scope.ts), nor who may have it
+// (scopes.ts).
 // Invariants: I7 whatever ends it, nothing new begins, what is under way is recorded, and then it
 // is given back. I10 the state it is left in is made of all that had arrived by then.
 import { pause } from '../clock.ts'
 import type { RunLog } from '../engine/committer.ts'
-import { closedItem, stopChange, waitingForItems } from '../engine/ending.ts'
-import type { Engine } from '../engine/execute.ts'
-import { ScopeVisit, scopeLost } from '../engine/scope.ts'
-import type { Lease } from '../engine/visit.ts'
+import { closedItem, stopChange, waitingForItems } from '../engine/visit/ending.ts'
+import type { Engine } from '../engine/visit/execute.ts'
+import { ScopeVisit, scopeLost } from '../engine/visit/scope.ts'
+import type { Lease } from '../engine/visit/visit.ts'
 import { type CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import { type Decision, eventOf, type Item, keyOf, type Run } from '../model/records.ts'
 import { isBlindFailure } from '../model/replay/answers.ts'
 import { isAboutSent, isUnknown } from '../model/replay/entry.ts'
 import { openEntries } from '../model/replay/opening.ts'
-import { scopeVisit } from '../model/scope.ts'
-import type { Tool } from '../model/tool.ts'
+import { type Decision, eventOf, type Item, keyOf, type Run } from '../model/run/records.ts'
+import { scopeVisit } from '../model/run/scope.ts'
+import type { Tool } from '../model/tool/tool.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, OpenCall, RunChange } from '../store/store.ts'
 import type { Keeper } from './keeper.ts'

@@ -5,7 +5,7 @@
 // Invariants: D2 it notices by the monotonic clock that its lease is over, before anything new is
 // dispatched. I9 its own death can be proven by others on the same machine.
 import { type Clock, randomHex } from '../clock.ts'
-import type { Lease } from '../engine/visit.ts'
+import type { Lease } from '../engine/visit/visit.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { LeasesPort, MovesPort, StoreBase } from '../store/store.ts'

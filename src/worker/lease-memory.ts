@@ -4,7 +4,7 @@
 // Invariants: D2 the end is counted from before a renewal was asked for. A renewal whose answer
 // came after that end may have come too late: somebody else may hold the runs by now, so what was
 // claimed before it is held no more. A refusal is final.
-import type { Lease } from '../engine/visit.ts'
+import type { Lease } from '../engine/visit/visit.ts'
 
 const cell = { end: 0, epoch: 1, lost: 2, turned: 3, resting: 4 } as const
 const cellCount = 5

@@ -1,14 +1,15 @@
 // Owns: what former holders of a foreign workflow have left: calls that were sent, of which nobody
 // knows the outcome, and that nobody has asked for since. A person is asked about them (C2),
 // whether the host comes back for them or not; it may have found other words.
-// Does not own: what is asked (engine/scope.ts), nor when a holder is dead (liveness.ts, leases).
+// Does not own: what is asked (engine/visit/scope.ts), nor when a holder is dead (liveness.ts,
+// leases).
 
-import { momentOf } from '../engine/rows.ts'
-import type { ScopeVisit } from '../engine/scope.ts'
-import { ofCall } from '../model/attempt-id.ts'
+import { momentOf } from '../engine/attempt/rows.ts'
+import type { ScopeVisit } from '../engine/visit/scope.ts'
 import type { Entry } from '../model/replay/entry.ts'
 import { keyLeftMs, keyUseOf } from '../model/replay/key-window.ts'
-import { scopeVisit } from '../model/scope.ts'
+import { ofCall } from '../model/run/attempt-id.ts'
+import { scopeVisit } from '../model/run/scope.ts'
 import type { LoadAt, OpenCall } from '../store/store.ts'
 
 type Place = NonNullable<LoadAt['scope']>

@@ -1,6 +1,6 @@
 // A rejection that nobody handles would end the process and with it every run of this worker. One
 // that comes from a node is its run's failure instead; any other keeps Node's own meaning.
-import { currentVisit, type Visit } from '../engine/visit.ts'
+import { currentVisit, type Visit } from '../engine/visit/visit.ts'
 
 const visits = new WeakMap<Promise<unknown>, Visit>()
 let watching = false

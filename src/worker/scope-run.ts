@@ -3,8 +3,8 @@
 import type { Clock } from '../clock.ts'
 import { CounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import type { Decision, Run, RunRef } from '../model/records.ts'
-import { scopeGraph } from '../model/scope.ts'
+import type { Decision, Run, RunRef } from '../model/run/records.ts'
+import { scopeGraph } from '../model/run/scope.ts'
 import type { NewRun } from '../store/store.ts'
 
 /** What a foreign runtime calls the place that its code is at. */

@@ -1,15 +1,16 @@
 // Owns: which foreign workflows this process holds, and its own standing while it holds any.
-// Does not own: one hold and its scopes (hold.ts), what happens inside a scope (engine/scope.ts).
+// Does not own: one hold and its scopes (hold.ts), what happens inside a scope
+// (engine/visit/scope.ts).
 // Invariants: a workflow is held by one process, a scope by one opener. What a holder that died has
 // left is found by the next one like any other record.
 import { pause } from '../clock.ts'
-import type { Engine } from '../engine/execute.ts'
+import type { Engine } from '../engine/visit/execute.ts'
 import { CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
-import { eventOf, type Run, type RunRef } from '../model/records.ts'
-import { isEnded } from '../model/run-state.ts'
-import { scopeGraph, scopeVisit } from '../model/scope.ts'
-import type { Tool } from '../model/tool.ts'
+import { eventOf, type Run, type RunRef } from '../model/run/records.ts'
+import { scopeGraph, scopeVisit } from '../model/run/scope.ts'
+import { isEnded } from '../model/run/states.ts'
+import type { Tool } from '../model/tool/tool.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Amendment, Loaded } from '../store/store.ts'
 import { Hold, type OpenScope, type Taken } from './hold.ts'

@@ -2,10 +2,10 @@
 // Does not own: what happens inside a run, nor the worker's lease (keeper.ts), nor what comes due
 // by itself (sweeper.ts).
 import { type Clock, pause } from '../clock.ts'
-import { type Engine, type Execution, execute } from '../engine/execute.ts'
-import type { Lease } from '../engine/visit.ts'
+import { type Engine, type Execution, execute } from '../engine/visit/execute.ts'
+import type { Lease } from '../engine/visit/visit.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
-import { type Event, eventOf, type Run } from '../model/records.ts'
+import { type Event, eventOf, type Run } from '../model/run/records.ts'
 import type { CoreStore, MovesPort, Retention, RetentionPort } from '../store/store.ts'
 import { Keeper } from './keeper.ts'
 import { type Liveness, sockets } from './liveness.ts'

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { BlobStore, Leftover } from '../../src/blob/blob.ts'
 import { type CollectOptions, collectOrphans } from '../../src/blob/collect.ts'
 import { openFiles } from '../../src/blob/files.ts'
-import { sha256 } from '../../src/model/canonical.ts'
+import { sha256 } from '../../src/model/json/canonical.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { all, filesIn, newFolder, refuse, spied } from './bench.ts'
 

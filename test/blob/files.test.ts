@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { BlobStore } from '../../src/blob/blob.ts'
 import { openFiles } from '../../src/blob/files.ts'
-import { sha256 } from '../../src/model/canonical.ts'
+import { sha256 } from '../../src/model/json/canonical.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { all, filesIn, large, newFolder, refuse, spied } from './bench.ts'
 

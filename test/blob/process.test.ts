@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { collectOrphans } from '../../src/blob/collect.ts'
 import { openFiles } from '../../src/blob/files.ts'
 import { pause, systemClock } from '../../src/clock.ts'
-import { sha256 } from '../../src/model/canonical.ts'
+import { sha256 } from '../../src/model/json/canonical.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { all, filesIn, large, newFolder } from './bench.ts'
 

@@ -1,5 +1,5 @@
 // A damaged checkpoint on SQLite, from the outside: with open(), a worker, and somebody who has
-// written into the file. The rules themselves are tested in engine/checkpoint-damage.test.ts.
+// written into the file. The rules themselves are tested in engine/graph/checkpoint-damage.test.ts.
 import { mkdtempSync, readdirSync, rmSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

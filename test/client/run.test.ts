@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { RunHandle } from '../../src/client/run.ts'
+import { RunHandle } from '../../src/client/run/run.ts'
 import { systemClock } from '../../src/clock.ts'
 import {
   type Counterfoil,
@@ -15,7 +15,7 @@ import {
   tool,
   workflow,
 } from '../../src/index.ts'
-import type { Run } from '../../src/model/records.ts'
+import type { Run } from '../../src/model/run/records.ts'
 import type { Store } from '../../src/store/store.ts'
 import { newRun } from '../../src/testing/store/fixtures.ts'
 

@@ -2,7 +2,7 @@
 // order, is neither taken for one that drifted nor does it send anything twice.
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { verifyLedger } from '../../src/client/verify.ts'
+import { verifyLedger } from '../../src/client/ledger/verify.ts'
 import {
   type Counterfoil,
   type DecideRequest,
@@ -11,7 +11,7 @@ import {
   type ScopeCallOptions,
   tool,
 } from '../../src/index.ts'
-import { scopeVisit } from '../../src/model/scope.ts'
+import { scopeVisit } from '../../src/model/run/scope.ts'
 
 const opened: Counterfoil[] = []
 const ids = { workflowId: 'chat', nodeId: 'agent', checkpointId: 'turn' }

@@ -326,7 +326,7 @@ test('B7 a result too large for a row comes back whole from its blob', async () 
 })
 
 test('D2 what a scope has recorded is signed by its holder, and verifies', async () => {
-  const { verifyLedger } = await import('../../src/client/verify.ts')
+  const { verifyLedger } = await import('../../src/client/ledger/verify.ts')
   const cf = await opens(file())
   const { mail, charge, look } = upstream()
   for (const checkpointId of ['one', 'two']) {

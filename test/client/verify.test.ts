@@ -3,7 +3,7 @@
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type FindingKind, verifyLedger } from '../../src/client/verify.ts'
+import { type FindingKind, verifyLedger } from '../../src/client/ledger/verify.ts'
 import {
   type DecideRequest,
   graph,
@@ -12,9 +12,9 @@ import {
   type RiskPolicy,
   tool,
 } from '../../src/index.ts'
-import { attemptPlace } from '../../src/model/attempt-id.ts'
-import { canonical, sha256 } from '../../src/model/canonical.ts'
-import { firstCheckpoint, nextCheckpoint } from '../../src/model/checkpoint.ts'
+import { canonical, sha256 } from '../../src/model/json/canonical.ts'
+import { attemptPlace } from '../../src/model/run/attempt-id.ts'
+import { firstCheckpoint, nextCheckpoint } from '../../src/model/run/checkpoint.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -24,7 +24,7 @@ import {
   keyOf,
   type Run,
   type Subject,
-} from '../../src/model/records.ts'
+} from '../../src/model/run/records.ts'
 import { bootId } from '../../src/store/boot.ts'
 import { openMemory } from '../../src/store/memory/index.ts'
 import type { Changes, Store } from '../../src/store/store.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { open } from '../../src/index.ts'
 import { Site, script } from './driver.ts'
-import { rulingOf } from './truth.mjs'
+import { rulingOf } from './programs/truth.mjs'
 
 const lockMs = 4_000
 

@@ -6,11 +6,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { verifyLedger } from '../../src/client/verify.ts'
+import { verifyLedger } from '../../src/client/ledger/verify.ts'
 import { type Counterfoil, open } from '../../src/index.ts'
-import { canonical } from '../../src/model/canonical.ts'
+import { canonical } from '../../src/model/json/canonical.ts'
 import { checkHistory } from './history.ts'
-import { answerTo } from './truth.mjs'
+import { answerTo } from './programs/truth.mjs'
 
 export interface Effect {
   tool: string

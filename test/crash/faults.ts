@@ -230,7 +230,7 @@ export const clocks: FaultProgramme = async (where, { times }) => {
   for (let n = 0; n < times; n++) {
     process.env['COUNTERFOIL_SHIFT_MS'] = String(n % 2 === 0 ? hourMs : -hourMs)
     const wrongClock = fleet.employ({
-      flags: ['--import', new URL('./shift.mjs', import.meta.url).href],
+      flags: ['--import', new URL('./programs/harm/shift.mjs', import.meta.url).href],
     })
     const [said] = await once(wrongClock.current?.child.stdout as NodeJS.ReadableStream, 'data')
     shifts.push(Number(String(said).trim().split(' ')[2]) - Date.now())

@@ -5,8 +5,8 @@ import { type Counterfoil, isCounterfoilError, open } from 'counterfoil'
 import { compare, key, runOf, Site, script } from './driver.ts'
 import { checkHistory } from './history.ts'
 import { Post } from './post.ts'
-import { makeTour } from './tour.mjs'
-import { effectsOfTour } from './truth.mjs'
+import { makeTour } from './programs/tour.mjs'
+import { effectsOfTour } from './programs/truth.mjs'
 
 /** What one fault has come to; what `npm run chaos` prints and writes. */
 export interface Reckoning {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { seeded } from '../sim/clock.ts'
 import { everyPoint, seed, killsWanted as wanted } from '../size.ts'
 import { type Effect, faults, runOf, Site } from './driver.ts'
-import { effectsOf } from './truth.mjs'
+import { effectsOf } from './programs/truth.mjs'
 
 const killsWanted = wanted(4, 1 / 25)
 

@@ -2,7 +2,7 @@
 import { seeded } from '../sim/clock.ts'
 import { compare, type Effect, runOf, Site } from './driver.ts'
 import { checkHistory } from './history.ts'
-import { effectsOfLoad } from './loads.mjs'
+import { effectsOfLoad } from './programs/loads.mjs'
 
 export interface Killed {
   kills: number

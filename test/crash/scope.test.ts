@@ -6,7 +6,7 @@ import { tool } from '../../src/index.ts'
 import { seeded } from '../sim/clock.ts'
 import { everyPoint, seed, killsWanted as wanted } from '../size.ts'
 import { faults, runOf, Site, script } from './driver.ts'
-import { effectsOfThread } from './truth.mjs'
+import { effectsOfThread } from './programs/truth.mjs'
 
 const killsWanted = wanted(4, 1 / 30)
 

@@ -5,7 +5,7 @@ import { seeded } from '../sim/clock.ts'
 import { seed, killsWanted as wanted } from '../size.ts'
 import { compare, type Effect, faults, runOf, Site, script } from './driver.ts'
 import { Post } from './post.ts'
-import { effectsOf, effectsOfThread } from './truth.mjs'
+import { effectsOf, effectsOfThread } from './programs/truth.mjs'
 
 const killsWanted = wanted(6, 1 / 20)
 const cli = script('../../dist/cli/main.js')

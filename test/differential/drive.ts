@@ -1,6 +1,6 @@
 // Asks every store the same, at the same time, and compares what they answer and what they hold.
 import { isCounterfoilError } from '../../src/model/errors.ts'
-import type { Run, RunRef } from '../../src/model/records.ts'
+import type { Run, RunRef } from '../../src/model/run/records.ts'
 import type { ClaimRequest, Commit, Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/index.ts'
 import { leaseMs, newRun } from '../../src/testing/store/fixtures.ts'

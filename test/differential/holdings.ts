@@ -1,5 +1,5 @@
 // Everything that a store holds of some runs, by its readers, in a form that can be compared.
-import type { RunRef } from '../../src/model/records.ts'
+import type { RunRef } from '../../src/model/run/records.ts'
 import type { Store } from '../../src/store/store.ts'
 
 export async function holdings(

@@ -1,7 +1,7 @@
 // The rows that an operation means, made for the run as it is when its turn comes.
-import { attemptPlace } from '../../src/model/attempt-id.ts'
-import { callKey, type Notice, type Run, type RunRef } from '../../src/model/records.ts'
-import { runStates, transitions } from '../../src/model/run-state.ts'
+import { attemptPlace } from '../../src/model/run/attempt-id.ts'
+import { callKey, type Notice, type Run, type RunRef } from '../../src/model/run/records.ts'
+import { runStates, transitions } from '../../src/model/run/states.ts'
 import type { Authority, Changes, RunChange } from '../../src/store/store.ts'
 import * as fixtures from '../../src/testing/store/fixtures.ts'
 import type { ChangesSpec } from './operations.ts'

@@ -5,7 +5,7 @@ import { endings, stepOf, steps } from '../../console/src/pages/resume-steps.ts'
 import { isForm, kindOf } from '../../console/src/schema.ts'
 import { duration, hourMinute, relative } from '../../console/src/words.ts'
 import { type Known, verdict } from '../../src/model/replay/verdict.ts'
-import { faults } from '../../src/model/schema-faults.ts'
+import { faults } from '../../src/model/tool/schema-faults.ts'
 
 /** Everything that the verdict can be asked. */
 function everything(): Known[] {

@@ -1,7 +1,7 @@
 // Three kinds of error for three classes: certainly not sent, refused, unknown.
 import { expect, test } from 'vitest'
 import { NotSentError, RefusedError, type ReplayClass } from '../../src/index.ts'
-import type { Context } from '../../src/model/context.ts'
+import type { Context } from '../../src/model/graph/context.ts'
 import { type Fake, type FakeOptions, fake, flow, Lab } from '../lab.ts'
 
 const classes: readonly ReplayClass[] = ['pure', 'idempotent_with_key', 'unsafe_on_replay']

@@ -1,7 +1,7 @@
 // What the figures say of runs whose story is known: each definition of docs/guides/server.md.
 import { expect, test } from 'vitest'
-import type { RiskPolicy } from '../../src/model/risk.ts'
-import { readFigures } from '../../src/server/figures.ts'
+import type { RiskPolicy } from '../../src/model/tool/risk.ts'
+import { readFigures } from '../../src/server/health/figures.ts'
 import { fake, flow, Lab } from '../lab.ts'
 
 const figures = ({ store }: Lab) =>

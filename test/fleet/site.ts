@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inject, onTestFinished } from 'vitest'
-import { verifyLedger } from '../../src/client/verify.ts'
+import { verifyLedger } from '../../src/client/ledger/verify.ts'
 import { type Counterfoil, open } from '../../src/index.ts'
 import { rowsOf } from '../../src/store/pages.ts'
 import { type Running, start } from '../cli/harness.ts'
@@ -39,7 +39,7 @@ export class Fleet {
     const url = kind === 'postgres' ? postgresUrl() : null
     const dir = mkdtempSync(join(tmpdir(), 'counterfoil-effects-'))
     const delays = [String(delayMs), 'mail', String(firstMs)]
-    const words = [pathOf('../crash/upstream.mjs'), join(dir, 'log'), ...delays]
+    const words = [pathOf('../crash/programs/upstream.mjs'), join(dir, 'log'), ...delays]
     const stdio = ['ignore', 'pipe', 'inherit', 'ipc'] as const
     const upstream = spawn(process.execPath, words, { stdio: [...stdio] })
     const [port] = await once(upstream.stdout as NodeJS.ReadableStream, 'data')

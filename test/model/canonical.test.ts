@@ -9,7 +9,7 @@ import {
   parseCanonical,
   plainCopy,
   sha256,
-} from '../../src/model/canonical.ts'
+} from '../../src/model/json/canonical.ts'
 import { depthMax } from '../../src/model/limits.ts'
 import { fc } from '../seed.ts'
 

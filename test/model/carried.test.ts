@@ -1,9 +1,9 @@
 // DESIGN §9, Migrate: which records of a visit answer after its run was moved to another version.
 import { describe, expect, test } from 'vitest'
-import { type CallRecord, type CallStatus, checkpointId } from '../../src/model/records.ts'
 import { setAside } from '../../src/model/replay/carried.ts'
-import { replayClasses } from '../../src/model/replay-class.ts'
-import { scopeGraph } from '../../src/model/scope.ts'
+import { type CallRecord, type CallStatus, checkpointId } from '../../src/model/run/records.ts'
+import { scopeGraph } from '../../src/model/run/scope.ts'
+import { replayClasses } from '../../src/model/tool/replay-class.ts'
 import { record } from '../../src/testing/store/fixtures.ts'
 
 const here = { graph: 'g', version: '2.0.0', generation: 0, visit: 3 }

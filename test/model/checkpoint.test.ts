@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { canonical, sha256 } from '../../src/model/canonical.ts'
+import { canonical, sha256 } from '../../src/model/json/canonical.ts'
 import {
   type ChainRead,
   type CheckpointMode,
@@ -12,9 +12,9 @@ import {
   readChain,
   rebase,
   type Written,
-} from '../../src/model/checkpoint.ts'
-import type { Checkpoint } from '../../src/model/records.ts'
-import { absorb, mergePatch } from '../../src/model/state.ts'
+} from '../../src/model/run/checkpoint.ts'
+import type { Checkpoint } from '../../src/model/run/records.ts'
+import { absorb, mergePatch } from '../../src/model/run/state.ts'
 import { fc } from '../seed.ts'
 
 const run = { namespace: 'default', runId: 'r1', generation: 0 }

@@ -12,8 +12,8 @@ import type {
   Item,
   ItemBody,
   UnmatchedCall,
-} from '../../src/model/records.ts'
-import { outcomes } from '../../src/model/records.ts'
+} from '../../src/model/run/records.ts'
+import { outcomes } from '../../src/model/run/records.ts'
 import { attempt, item, newRun, record, settled } from '../../src/testing/store/fixtures.ts'
 
 const waitingFor = { kind: 'doubt', items: ['i1'], since: 5_000, queue: 'default' } as const

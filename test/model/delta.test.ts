@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
-import { canonical, parseCanonical } from '../../src/model/canonical.ts'
-import { applyDelta, costOf, diff, patched } from '../../src/model/delta.ts'
-import { absorb, weightOf } from '../../src/model/state.ts'
+import { canonical, parseCanonical } from '../../src/model/json/canonical.ts'
+import { applyDelta, costOf, diff, patched } from '../../src/model/run/delta.ts'
+import { absorb, weightOf } from '../../src/model/run/state.ts'
 import { fc } from '../seed.ts'
 
 const deep = 10_000

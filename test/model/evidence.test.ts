@@ -1,5 +1,6 @@
 // I11: what late evidence changes, over hand-made views of a run.
 import { describe, expect, test } from 'vitest'
+import { applyEvidence, type EvidenceView } from '../../src/model/replay/evidence.ts'
 import type {
   Attempt,
   AttemptOutcome,
@@ -7,8 +8,7 @@ import type {
   Decision,
   Evidence,
   Item,
-} from '../../src/model/records.ts'
-import { applyEvidence, type EvidenceView } from '../../src/model/replay/evidence.ts'
+} from '../../src/model/run/records.ts'
 import {
   attempt,
   decision,

@@ -9,9 +9,9 @@ import {
   fingerprintOf,
   type GraphContent,
   type KnownContent,
-} from '../../src/model/fingerprint.ts'
-import { doneWith, type Graph, graph, workflow } from '../../src/model/graph.ts'
-import { tool } from '../../src/model/tool.ts'
+} from '../../src/model/graph/fingerprint.ts'
+import { doneWith, type Graph, graph, workflow } from '../../src/model/graph/graph.ts'
+import { tool } from '../../src/model/tool/tool.ts'
 
 type Spec = Record<string, unknown>
 const anyGraph = graph as unknown as (spec: Spec) => Graph

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { CounterfoilError, open, tool, workflow } from '../../src/index.ts'
-import { parseDial } from '../../src/model/dial.ts'
+import { parseDial } from '../../src/model/graph/dial.ts'
 import {
   doneWith,
   failWith,
@@ -14,8 +14,8 @@ import {
   graph,
   isNodeEnd,
   parseGraphId,
-} from '../../src/model/graph.ts'
-import { validate } from '../../src/model/schema.ts'
+} from '../../src/model/graph/graph.ts'
+import { validate } from '../../src/model/tool/schema.ts'
 
 const look = tool({ name: 'look', replayClass: 'pure', input: z.string(), run: () => 1 })
 const other = tool({ name: 'look', replayClass: 'unsafe_on_replay', input: z.any(), run: () => 1 })

@@ -1,6 +1,6 @@
 // Items of every kind, for tests of what can be decided about them.
-import type { ApprovalBody } from '../../src/model/approval.ts'
-import type { DoubtReason, Item, ItemBody, UnmatchedCall } from '../../src/model/records.ts'
+import type { ApprovalBody } from '../../src/model/decisions/approval.ts'
+import type { DoubtReason, Item, ItemBody, UnmatchedCall } from '../../src/model/run/records.ts'
 import { item } from '../../src/testing/store/fixtures.ts'
 
 export const reasons: Readonly<Record<DoubtReason, Partial<ItemBody>>> = {

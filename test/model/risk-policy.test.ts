@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { RiskCall } from '../../src/model/risk.ts'
-import { type RiskRules, riskPolicy } from '../../src/model/risk-policy.ts'
+import type { RiskCall } from '../../src/model/tool/risk.ts'
+import { type RiskRules, riskPolicy } from '../../src/model/tool/risk-policy.ts'
 
 function call(more: Partial<RiskCall> = {}): RiskCall {
   return {

@@ -10,7 +10,7 @@ import {
   type RunState,
   runStates,
   transitions,
-} from '../../src/model/run-state.ts'
+} from '../../src/model/run/states.ts'
 import { fc } from '../seed.ts'
 
 /** Waits give the run back to the queue (pending), never straight to a worker. */

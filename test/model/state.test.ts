@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
-import { canonical, plainCopy } from '../../src/model/canonical.ts'
-import { absorb, mergePatch, weightOf } from '../../src/model/state.ts'
+import { canonical, plainCopy } from '../../src/model/json/canonical.ts'
+import { absorb, mergePatch, weightOf } from '../../src/model/run/state.ts'
 import { fc } from '../seed.ts'
 
 const deep = 100_000

@@ -5,8 +5,8 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { CounterfoilError, recordedKey, tool } from '../../src/index.ts'
-import { validate } from '../../src/model/schema.ts'
-import { isRecordedKey, isTool, makeTool, type ToolRules } from '../../src/model/tool.ts'
+import { validate } from '../../src/model/tool/schema.ts'
+import { isRecordedKey, isTool, makeTool, type ToolRules } from '../../src/model/tool/tool.ts'
 
 const schema = z.object({ to: z.string() })
 const anyTool = tool as unknown as (spec: unknown) => { name: string; rules: ToolRules }

@@ -1,9 +1,9 @@
 // DESIGN §3 as data, transcribed from the page and not from the code, and compared with `verdict`
 // over the whole product of its inputs. The first row that fits is the one that is expected.
 import { describe, expect, test } from 'vitest'
-import type { CallStatus } from '../../src/model/records.ts'
 import { type Known, type Verdict, verdict } from '../../src/model/replay/verdict.ts'
-import { replayClasses, stricter } from '../../src/model/tool.ts'
+import type { CallStatus } from '../../src/model/run/records.ts'
+import { replayClasses, stricter } from '../../src/model/tool/tool.ts'
 
 /** Known, made flat, so that a row can be a pattern over it. */
 interface Facts {

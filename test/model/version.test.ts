@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compareVersions } from '../../src/model/version.ts'
+import { compareVersions } from '../../src/model/graph/version.ts'
 
 // The order of the semver specification itself, and of numbers of several digits.
 const inOrder = [

@@ -17,7 +17,7 @@
 export const mutants = [
   {
     name: 'no-intent',
-    file: 'src/engine/dispatch.ts',
+    file: 'src/engine/attempt/dispatch.ts',
     find: '    visit.append({ records: [record], attempts: [attempt] })\n',
     replace: '',
     breaks: 'I1: a call is sent without a record of it; after a crash it is sent again',
@@ -27,17 +27,17 @@ export const mutants = [
   },
   {
     name: 'dispatch-before-intent',
-    file: 'src/engine/dispatch.ts',
+    file: 'src/engine/attempt/dispatch.ts',
     find: '      () => this.send(call, attempt, slot, token, grant),\n',
     replace: '      (this.send(call, attempt, slot, token, grant), () => {}),\n',
     breaks: 'I1, I4: a receipt may be made before the intent is durable',
     fleet: [2],
     programs: ['plain', 1, 6],
-    tests: ['test/engine/ack.test.ts'],
+    tests: ['test/engine/calls/ack.test.ts'],
   },
   {
     name: 'receipt-without-fence',
-    file: 'src/store/commit-rules.ts',
+    file: 'src/store/rules/commit.ts',
     find: `  if (run === null || run.fence !== one.fence) return 'stale_fence'
   if (run.commitId === one.commitId) return 'done'
   if (run.workerId !== one.workerId || run.state !== 'running') return 'stale_fence'
@@ -52,7 +52,7 @@ export const mutants = [
   },
   {
     name: 'grant-not-consumed-atomically',
-    file: 'src/engine/dispatch.ts',
+    file: 'src/engine/attempt/dispatch.ts',
     find: '    if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })\n',
     replace: `    if (grant) {
       visit.log.watch(
@@ -74,7 +74,7 @@ export const mutants = [
     find: '    changes.decisions.push({ ...bare(grant), voidedAt: evidence.at })\n',
     replace: '',
     breaks: 'I11: what is known to have landed is sent again on an older word',
-    tests: ['test/model/evidence.test.ts', 'test/engine/evidence.test.ts'],
+    tests: ['test/model/evidence.test.ts', 'test/engine/people/evidence.test.ts'],
     model: ['attempts', 'HASTY', 'NO_VOID'],
   },
   {
@@ -84,7 +84,7 @@ export const mutants = [
     replace: '  if (known.unmatched && known.unresolved) {\n',
     breaks: 'a call that may be a recorded one with another input is sent',
     programs: ['version', 1, 8],
-    tests: ['test/model/verdict.test.ts', 'test/engine/drift.test.ts'],
+    tests: ['test/model/verdict.test.ts', 'test/engine/calls/drift.test.ts'],
   },
   {
     name: 'retry-before-the-end',
@@ -93,7 +93,7 @@ export const mutants = [
     replace: '  return reported ?? death ?? 0\n',
     breaks: 'I5: "it did not happen" counts while the attempt may still act',
     fleet: [12],
-    tests: ['test/model/decide.test.ts', 'test/engine/evidence.test.ts'],
+    tests: ['test/model/decide.test.ts', 'test/engine/people/evidence.test.ts'],
     model: ['attempts', 'NO_PROOF'],
   },
   {
@@ -117,7 +117,7 @@ export const mutants = [
   },
   {
     name: 'lease-unchecked',
-    file: 'src/engine/dispatch.ts',
+    file: 'src/engine/attempt/dispatch.ts',
     find: '    if (!visit.lease.holds()) {\n',
     replace: '    if (false as boolean) {\n',
     breaks: 'D2: a call is sent although somebody else may hold the run',
@@ -131,7 +131,7 @@ export const mutants = [
     replace: '      for (const log of logs) log.lose(error)\n',
     breaks: 'I4: what may be durable is taken for not written',
     fleet: [18],
-    tests: ['test/engine/ack.test.ts'],
+    tests: ['test/engine/calls/ack.test.ts'],
   },
   {
     name: 'commit-error-as-success',
@@ -140,11 +140,11 @@ export const mutants = [
     replace: "      for (const log of logs) log.acknowledged('done')\n",
     breaks: 'I4: a call is sent whose intent may not be durable',
     fleet: [23],
-    tests: ['test/engine/ack.test.ts'],
+    tests: ['test/engine/calls/ack.test.ts'],
   },
   {
     name: 'commit-written-twice',
-    file: 'src/store/commit-rules.ts',
+    file: 'src/store/rules/commit.ts',
     find: "  if (run.commitId === one.commitId) return 'done'\n",
     replace: '',
     breaks: 'I4: the same commit again is a second write',
@@ -157,11 +157,11 @@ export const mutants = [
     find: '    if (!goes(row) || isOpenCall(row)) continue\n',
     replace: '    if (!goes(row)) continue\n',
     breaks: 'B6: what nobody knows the outcome of is forgotten',
-    tests: ['test/store/memory.test.ts', 'test/engine/retention.test.ts'],
+    tests: ['test/store/memory.test.ts', 'test/engine/stops/retention.test.ts'],
   },
   {
     name: 'checkpoint-before-receipts',
-    file: 'src/engine/dispatch.ts',
+    file: 'src/engine/attempt/dispatch.ts',
     find: '    visit.append({ records: [call.record], events: beatsOf(visit, call) })\n',
     replace: `    const late = { records: [call.record], events: beatsOf(visit, call) }
     visit.clock.after(5, () => {
@@ -171,33 +171,33 @@ export const mutants = [
 `,
     breaks: 'I3: a checkpoint or an end is durable before the receipts it follows from',
     fleet: [2],
-    tests: ['test/engine/graph-kill.test.ts'],
+    tests: ['test/engine/graph/graph-kill.test.ts'],
   },
   {
     name: 'park-without-arrivals',
-    file: 'src/engine/visit.ts',
+    file: 'src/engine/visit/visit.ts',
     find: `      { events: [this.moved(parked.change.state, parked.why)], items: moot },
       this.run.arrivals,
 `,
     replace: '      { events: [this.moved(parked.change.state, parked.why)], items: moot },\n',
     breaks: 'I10: what arrives while the run parks wakes nobody',
     fleet: [12],
-    tests: ['test/engine/races.test.ts'],
+    tests: ['test/engine/stops/races.test.ts'],
     model: ['park', 'NO_ARRIVALS'],
   },
   {
     name: 'hits-out-of-order',
-    file: 'src/engine/order.ts',
+    file: 'src/engine/call/order.ts',
     find: `    while (at > 0 && (queue[at - 1] as Delivery).settled.seq > delivery.settled.seq) at--
 `,
     replace: '',
     breaks: 'recorded results come in the order of the calls, not in that in which they were known',
     programs: ['plain', 15, 1],
-    tests: ['test/engine/order.test.ts'],
+    tests: ['test/engine/calls/order.test.ts'],
   },
   {
     name: 'certainty-by-last-attempt',
-    file: 'src/engine/dispatch.ts',
+    file: 'src/engine/attempt/dispatch.ts',
     find: "    const certain = outcome !== 'unknown' && call.unknownBefore === 0\n",
     replace: "    const certain = outcome !== 'unknown'\n",
     breaks: 'G2: a refusal ends a call of which an earlier attempt may have landed',

@@ -2,8 +2,8 @@
 
 import { type Around, type Exit, faults, Site, script } from '../crash/driver.ts'
 import { checkCopy, checkHistory } from '../crash/history.ts'
-import { effectsOfLoad } from '../crash/loads.mjs'
-import { effectsOf, effectsOfThread } from '../crash/truth.mjs'
+import { effectsOfLoad } from '../crash/programs/loads.mjs'
+import { effectsOf, effectsOfThread } from '../crash/programs/truth.mjs'
 import { nothing, type Outcome } from './layer.ts'
 
 export interface Load {

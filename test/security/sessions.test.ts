@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
-import { matches, newSecret, parseSecret } from '../../src/server/secret.ts'
+import { matches, newSecret, parseSecret } from '../../src/server/auth/secret.ts'
 import { type Bench, replyOf, startServer } from '../server/harness.ts'
 
 const cookieOf = (response: Response) =>
@@ -53,7 +53,7 @@ test('M2 a token is compared by its hash in constant time, known or not', () => 
   ]) {
     expect(parseSecret('cf', off)).toBeNull()
   }
-  const source = readFileSync(new URL('../../src/server/secret.ts', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('../../src/server/auth/secret.ts', import.meta.url), 'utf8')
   expect(source).toMatch(/timingSafeEqual\(Buffer\.from\(hashOf\(secret\)\)/)
   expect(source).not.toMatch(/===? *(hash|secret)\b/)
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { apiDocs } from '../../scripts/api-docs.mjs'
-import { openapiOf } from '../../src/server/openapi.ts'
+import { openapiOf } from '../../src/server/http/openapi.ts'
 import { table } from '../../src/server/table.ts'
 
 const file = new URL('../../docs/api.md', import.meta.url)

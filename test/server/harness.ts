@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { type Counterfoil, graph, open, tool, workflow } from '../../src/index.ts'
-import type { Role } from '../../src/server/principal.ts'
+import type { Role } from '../../src/server/auth/principal.ts'
+import { createToken } from '../../src/server/auth/tokens.ts'
 import type { CounterfoilServer, ServerOptions } from '../../src/server/server.ts'
-import { createToken } from '../../src/server/tokens.ts'
 
 export const post = tool({
   name: 'post',

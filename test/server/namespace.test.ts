@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { open } from '../../src/index.ts'
-import type { Route } from '../../src/server/route.ts'
+import { createToken } from '../../src/server/auth/tokens.ts'
+import type { Route } from '../../src/server/http/route.ts'
 import { table } from '../../src/server/table.ts'
-import { createToken } from '../../src/server/tokens.ts'
 import { plain, type Schema } from './generate.ts'
 import { type Bench, graphs, replyOf, startServer, until } from './harness.ts'
 

@@ -1,6 +1,6 @@
 // Every route once as it should be used, its answer against its own schema; and who may use it.
 import { describe, expect, test } from 'vitest'
-import { roles } from '../../src/server/principal.ts'
+import { roles } from '../../src/server/auth/principal.ts'
 import { table } from '../../src/server/table.ts'
 import { describePostgres, dropSchema, key, postgresUrl } from '../postgres/bench.ts'
 import { type Bench, type Client, graphs, type Reply, startServer, until } from './harness.ts'

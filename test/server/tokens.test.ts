@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { open } from '../../src/index.ts'
-import { createToken, listTokens } from '../../src/server/tokens.ts'
+import { createToken, listTokens } from '../../src/server/auth/tokens.ts'
 
 test.each(['counterfoil', 'hook:slackbot', 'ana\u202e', 'a\u200bna', ' '])(
   'M2 no token is named %j: a decision must show who made it',

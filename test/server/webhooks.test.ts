@@ -83,7 +83,7 @@ describe('E5 out', () => {
     const { add, cf, server } = await bench()
     const receiver = await startReceiver()
     await add(receiver.url, { format: 'slack' })
-    const { noticeOfFailure } = await import('../../src/model/notice.ts')
+    const { noticeOfFailure } = await import('../../src/model/decisions/notice.ts')
     const run = await cf.start(letter, { to: 'cy' }, { runId: 'run-cy' })
     await run.until('waiting_human')
     const about = { namespace: 'default', runId: 'run-cy', graph: 'g', version: '1.0.0' }

@@ -1,7 +1,7 @@
 // The person who decides: looks at the world and tells the truth.
-import type { Inbox } from '../../src/client/inbox.ts'
-import { attemptPlace } from '../../src/model/attempt-id.ts'
-import { type Item, keyOf, type UnmatchedCall } from '../../src/model/records.ts'
+import type { Inbox } from '../../src/client/inbox/inbox.ts'
+import { attemptPlace } from '../../src/model/run/attempt-id.ts'
+import { type Item, keyOf, type UnmatchedCall } from '../../src/model/run/records.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Life } from './life.ts'
 import type { SentAttempt, SimResult } from './world.ts'

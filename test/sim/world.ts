@@ -1,8 +1,8 @@
 // The upstreams: every attempt that was sent, whether its effect landed, and what it answered. It
 // outlives the worker: a sent attempt may land after a crash.
-import type { LiveCall } from '../../src/engine/attempt.ts'
+import type { LiveCall } from '../../src/engine/attempt/attempt.ts'
 import { RefusedError } from '../../src/model/errors.ts'
-import type { CallInfo } from '../../src/model/tool.ts'
+import type { CallInfo } from '../../src/model/tool/tool.ts'
 import type { VirtualClock } from './clock.ts'
 import type { CallNode } from './program.ts'
 

@@ -1,9 +1,9 @@
 // Who decides doubts about functions that were cut: by the sandbox's count, where there is one.
 import { expect, test } from 'vitest'
-import { Attendant } from '../../src/cli/chaos/desk.ts'
-import { reportLines } from '../../src/cli/chaos/text.ts'
+import { reportLines } from '../../src/cli/chaos/report/text.ts'
+import { Attendant } from '../../src/cli/chaos/stage/desk.ts'
 import type { Desk, Entry, Stage } from '../../src/cli/chaos/types.ts'
-import { type Item, keyOf } from '../../src/model/records.ts'
+import { type Item, keyOf } from '../../src/model/run/records.ts'
 import type { ChaosReport } from '../../src/testing/index.ts'
 
 const subject = { tool: 'alpha', inputHash: 'h', occurrence: 1 }

@@ -1,7 +1,7 @@
 // What chaos() is told is checked before anything is run.
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { countOf } from '../../src/cli/chaos/totals.ts'
+import { countOf } from '../../src/cli/chaos/judge/totals.ts'
 import { tool, workflow } from '../../src/index.ts'
 import { chaos } from '../../src/testing/index.ts'
 

@@ -1,8 +1,8 @@
 // What chaos says must be so: no wolf is cried, and nothing is said to hold that nobody tried.
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { junitXml } from '../../src/cli/chaos/formats.ts'
-import { nameless } from '../../src/cli/chaos/nameless.ts'
+import { nameless } from '../../src/cli/chaos/judge/nameless.ts'
+import { junitXml } from '../../src/cli/chaos/report/formats.ts'
 import { tool, workflow } from '../../src/index.ts'
 import { type Agent, type ChaosReport, chaos, type MockCall } from '../../src/testing/index.ts'
 

@@ -35,7 +35,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   clock: { files: /^clock\.ts$/, layers: ['model'], packages: ['node:crypto', 'node:timers'] },
   model: { files: folder('model'), layers: ['clock'], packages: ['@standard-schema/spec'] },
   contract: {
-    files: /^store\/(?:(?:ports|rules|schema|sql)\/)?[^/]+$/,
+    files: /^store\/(?:(?:ports|rules|schema|sql|whole-runs)\/)?[^/]+$/,
     layers: ['model', 'clock'],
     packages: [],
   },
@@ -80,7 +80,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 // Built-ins in layers that are otherwise pure: each file with its reason.
 const LISTED: Readonly<Record<string, readonly string[]>> = {
   // The hash of canonical JSON.
-  'model/canonical.ts': ['node:crypto'],
+  'model/json/canonical.ts': ['node:crypto'],
   // The MAC of a record, the same for every store.
   'store/seal.ts': ['node:crypto'],
   // Which boot this is: leases on the monotonic clock and proofs of death both depend on it.

@@ -1,4 +1,5 @@
 // Sizes and habits.
+import { posix } from 'node:path'
 import ts from 'typescript'
 import { at, lineOf, linesMatching, nodes, parse, type Rule, type Source } from './files.ts'
 
@@ -11,6 +12,18 @@ export function checkLines(linesMax: number): Rule {
     const lines = source.text.replace(/\n$/, '').split('\n').length
     return lines > linesMax ? [`${source.path} has ${lines} lines, ${linesMax} at most`] : []
   }
+}
+
+/** A folder is a room that one can look over. */
+export function checkFolders(filesMax: number, files: readonly Source[]): string[] {
+  const counts = new Map<string, number>()
+  for (const { path } of files) {
+    const room = posix.dirname(path)
+    counts.set(room, (counts.get(room) ?? 0) + 1)
+  }
+  return [...counts]
+    .filter(([, count]) => count > filesMax)
+    .map(([room, count]) => `${room} has ${count} files side by side, ${filesMax} at most`)
 }
 
 /** A function fits a screen. */

@@ -5,10 +5,16 @@ import * as v from 'valibot'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { Call, Context, Counterfoil } from '../../src/index.ts'
-import type { Approval, DecisionMessage, NodeContext } from '../../src/model/context.ts'
-import { type Graph, graph, type NodeEnd, type Patch, workflow } from '../../src/model/graph.ts'
-import type { Frozen } from '../../src/model/schema.ts'
-import { recordedKey, tool } from '../../src/model/tool.ts'
+import type { Approval, DecisionMessage, NodeContext } from '../../src/model/graph/context.ts'
+import {
+  type Graph,
+  graph,
+  type NodeEnd,
+  type Patch,
+  workflow,
+} from '../../src/model/graph/graph.ts'
+import type { Frozen } from '../../src/model/tool/schema.ts'
+import { recordedKey, tool } from '../../src/model/tool/tool.ts'
 
 const HOUR = 3_600_000
 

@@ -2,7 +2,7 @@
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../src/index.ts'
-import type { Context } from '../../src/model/context.ts'
+import type { Context } from '../../src/model/graph/context.ts'
 
 const input = z.object({ to: z.string() })
 const output = z.object({ id: z.string() })

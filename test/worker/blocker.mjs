@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { open, tool, workflow } from 'counterfoil'
-import { post } from '../crash/workload.mjs'
+import { post } from '../crash/programs/workload.mjs'
 
 const [, , file = '', port = '0', given = '{}'] = process.argv
 /** @type {{ leaseMs: number, blockedMsMax?: number, busyMs: number, idle?: boolean,

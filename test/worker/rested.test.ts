@@ -2,9 +2,9 @@
 // again. It is the host's while the key is good; then a person is asked, whoever is there to see.
 import { expect, test } from 'vitest'
 import { Scope } from '../../src/client/scope.ts'
+import { RateLimits } from '../../src/engine/attempt/rate-limit.ts'
 import { Committer } from '../../src/engine/committer.ts'
-import { RateLimits } from '../../src/engine/rate-limit.ts'
-import { makeTool } from '../../src/model/tool.ts'
+import { makeTool } from '../../src/model/tool/tool.ts'
 import { openMemory } from '../../src/store/memory/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Liveness } from '../../src/worker/liveness.ts'

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { startRun } from '../../src/client/start.ts'
+import { startRun } from '../../src/client/run/start.ts'
 import { systemClock } from '../../src/clock.ts'
 import { open, tool, workflow } from '../../src/index.ts'
-import { canonical } from '../../src/model/canonical.ts'
+import { canonical } from '../../src/model/json/canonical.ts'
 
 /** A tool whose calls end when they are told to. */
 function slowTool() {

@@ -1,6 +1,6 @@
 // What one decision needs besides itself: a result, a record, a reason, a statement.
 import { useState } from 'preact/hooks'
-import { faults, type Schema } from '../../../src/model/schema-faults.ts'
+import { faults, type Schema } from '../../../src/model/tool/schema-faults.ts'
 import { api, type Problem } from '../api.ts'
 import { now, randomId } from '../clock.ts'
 import { asProblem } from '../resource.ts'

@@ -1,7 +1,7 @@
 // A call, as the verdict sees it: every input of the function is a control.
 
 import type { Known } from '../../../src/model/replay/verdict.ts'
-import type { ReplayClass } from '../../../src/model/tool.ts'
+import type { ReplayClass } from '../../../src/model/tool/tool.ts'
 import { spaced } from '../words.ts'
 import { firstKnown } from './resume-steps.ts'
 

@@ -1,5 +1,5 @@
 // Runs, newest first: found by id, state, graph and version, a page at a time.
-import { runStates } from '../../../src/model/run-state.ts'
+import { runStates } from '../../../src/model/run/states.ts'
 import { useResource } from '../resource.ts'
 import { Link, param, query } from '../route.tsx'
 import { Badge, Empty, Filter, Loaded, Pager, Search } from '../ui/parts.tsx'

@@ -1,6 +1,6 @@
 // A form made of a JSON schema: a field for each simple property, JSON for the others.
 import { useId, useState } from 'preact/hooks'
-import { faults, type Schema } from '../../../src/model/schema-faults.ts'
+import { faults, type Schema } from '../../../src/model/tool/schema-faults.ts'
 import { isForm, kindOf } from '../schema.ts'
 import { spaced } from '../words.ts'
 import { JsonField } from './json-field.tsx'

@@ -2,7 +2,7 @@
 // ledger that are made of it.
 import { CounterfoilError } from '../../model/errors.ts'
 import { checkName } from '../../model/name.ts'
-import type { Schema } from '../../model/schema.ts'
+import type { Schema } from '../../model/tool/schema.ts'
 import {
   type AnySpec,
   type ClassRules,
@@ -10,7 +10,7 @@ import {
   makeTool,
   type RetryPolicy,
   type Tool,
-} from '../../model/tool.ts'
+} from '../../model/tool/tool.ts'
 import { fromPlain, toPlain } from './codec.ts'
 import { type AiTool, runOf } from './tools.ts'
 

@@ -1,7 +1,7 @@
 // What the AI SDK passes around is not all plain data: dates, bytes, addresses, texts that were cut
 // between two halves of a character. In the ledger each is an object with the key below; all that
 // is plain already stays as it is, so that people can read it, and write it in a decision.
-import { isWellFormed } from '../../model/canonical.ts'
+import { isWellFormed } from '../../model/json/canonical.ts'
 
 const mark = '$counterfoil'
 

@@ -3,7 +3,7 @@
 import type { Context, Counterfoil, Scope, Tool } from '../../index.ts'
 import { isCounterfoilError } from '../../model/errors.ts'
 import { checkName } from '../../model/name.ts'
-import { type CallInfo, makeTool } from '../../model/tool.ts'
+import { type CallInfo, makeTool } from '../../model/tool/tool.ts'
 import type { OutcomeData } from './chat/data.ts'
 import { lookBack } from './chat/earlier.ts'
 import { goesOnFrom } from './chat/messages.ts'

@@ -1,6 +1,6 @@
 // Where an agent runs: in a node of ours, or in a scope of somebody else's process.
 import type { Call, Context, Counterfoil, PlacedCall, Scope } from '../../index.ts'
-import type { Tool } from '../../model/tool.ts'
+import type { Tool } from '../../model/tool/tool.ts'
 import type { PlainIds } from './past.ts'
 
 export interface HostCall {

@@ -2,7 +2,7 @@
 // stream part by part; nothing is asked of the provider. `request` and headers are those of the
 // moment: a replay has none.
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Tool } from '../../model/tool.ts'
+import type { Tool } from '../../model/tool/tool.ts'
 import { failureToRecord, failureToThrow } from './failure.ts'
 import { replyNumber } from './places.ts'
 import { promptOf } from './prompt.ts'

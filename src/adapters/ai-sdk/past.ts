@@ -1,12 +1,12 @@
 // What is on record of a turn when it is opened: its replies by generation, its calls, and those of
 // the turn that it replaces.
 import type { Counterfoil } from '../../index.ts'
-import { ofCall } from '../../model/attempt-id.ts'
-import { canonical, sha256 } from '../../model/canonical.ts'
 import { isMarked } from '../../model/decisions/outcomes.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import { type CallRecord, callKey, type Decision, keyOf } from '../../model/records.ts'
-import { scopeVisit } from '../../model/scope.ts'
+import { canonical, sha256 } from '../../model/json/canonical.ts'
+import { ofCall } from '../../model/run/attempt-id.ts'
+import { type CallRecord, callKey, type Decision, keyOf } from '../../model/run/records.ts'
+import { scopeVisit } from '../../model/run/scope.ts'
 import type { NamedCall } from './places.ts'
 import { type Envelope, isBroken, repliedCalls, repliedText } from './reply.ts'
 

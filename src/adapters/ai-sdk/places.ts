@@ -1,6 +1,6 @@
 // Where a tool call stands in a conversation: in which reply of its turn, by which id. Ids may come
 // again in a later reply; the number of the reply tells them apart.
-import { canonical } from '../../model/canonical.ts'
+import { canonical } from '../../model/json/canonical.ts'
 import { toPlain } from './codec.ts'
 import { type Part, type ToolCall, toolCallsOf } from './reply.ts'
 

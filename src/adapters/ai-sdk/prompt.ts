@@ -1,7 +1,7 @@
 // What a call of a model is known by. The same conversation reaches the model by two ways: as the
 // SDK's loop goes on, and as messages that have been to a browser and back. What those ways leave
 // different, and what is of no meaning to the model, is left out.
-import { canonical, sha256 } from '../../model/canonical.ts'
+import { canonical, sha256 } from '../../model/json/canonical.ts'
 import { toPlain } from './codec.ts'
 
 type Plain = Record<string, unknown>

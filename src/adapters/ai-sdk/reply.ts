@@ -1,10 +1,11 @@
 // A model's reply as it lies in the ledger: a versioned envelope around what the provider said,
 // without the request (it grows with every step, and has the prompt in it) and without headers
 // (they may have secrets in them).
-import { canonical } from '../../model/canonical.ts'
+
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Schema } from '../../model/schema.ts'
-import type { Usage } from '../../model/tool.ts'
+import { canonical } from '../../model/json/canonical.ts'
+import type { Schema } from '../../model/tool/schema.ts'
+import type { Usage } from '../../model/tool/tool.ts'
 import { fromPlain, toPlain } from './codec.ts'
 
 /** One part of a reply, or of its stream; only what is looked at here. */

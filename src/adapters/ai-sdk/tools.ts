@@ -1,7 +1,8 @@
 // Tools of the AI SDK, with all that they have; only their `execute` goes through the ledger.
-import { canonical } from '../../model/canonical.ts'
+
 import { RefusedError } from '../../model/errors.ts'
-import type { CallInfo, Tool } from '../../model/tool.ts'
+import { canonical } from '../../model/json/canonical.ts'
+import type { CallInfo, Tool } from '../../model/tool/tool.ts'
 import { fromPlain, toPlain } from './codec.ts'
 import type { Answered, Turn } from './turn.ts'
 

@@ -4,8 +4,8 @@
 // answered with the same error. No tool is called before the reply that asks for it is on record.
 import type { Call } from '../../index.ts'
 import { NotSentError } from '../../model/errors.ts'
-import { occurrenceOf } from '../../model/scope.ts'
-import type { Tool } from '../../model/tool.ts'
+import { occurrenceOf } from '../../model/run/scope.ts'
+import type { Tool } from '../../model/tool/tool.ts'
 import { fromPlain } from './codec.ts'
 import { isAnswer } from './failure.ts'
 import type { Host, HostCall } from './host.ts'

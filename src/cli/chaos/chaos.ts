@@ -3,14 +3,14 @@
 // the caller's.
 import { systemClock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
-import { waveringNotes } from './bounds.ts'
-import { drive, NoEnd } from './drive.ts'
-import { replayNotes } from './end.ts'
-import { isOdd, Judge, passedOverText } from './judge.ts'
+import { waveringNotes } from './judge/bounds.ts'
+import { replayNotes } from './judge/end.ts'
+import { isOdd, Judge, passedOverText } from './judge/judge.ts'
+import type { Driven, Seen, Tried } from './judge/seen.ts'
 import type { Plan } from './plan.ts'
-import type { ChaosFinding, ChaosReport } from './report.ts'
-import type { Driven, Seen, Tried } from './seen.ts'
-import { toolsOf } from './tools.ts'
+import type { ChaosFinding, ChaosReport } from './report/report.ts'
+import { toolsOf } from './report/tools.ts'
+import { drive, NoEnd } from './stage/drive.ts'
 import { type ChaosEnd, chaosEnds, type Entry } from './types.ts'
 
 /** The life that dies, counted from 0, and at which of its boundaries. */

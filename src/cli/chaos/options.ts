@@ -1,7 +1,7 @@
 // What chaos is told, checked before anything is run: `real` as a text would name tools by their
 // parts, and a function that nobody meant would be run.
 import { CounterfoilError } from '../../model/errors.ts'
-import { isRecord } from '../../model/state.ts'
+import { isRecord } from '../../model/run/state.ts'
 import { chaosEnds } from './types.ts'
 
 interface Rule {

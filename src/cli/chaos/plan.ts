@@ -1,7 +1,7 @@
 // What is to be tried, and how: all that chaos is told by whoever starts it.
 import type { Clock } from '../../clock.ts'
-import type { JudgeOptions } from './judge.ts'
-import type { ChaosReport } from './report.ts'
+import type { JudgeOptions } from './judge/judge.ts'
+import type { ChaosReport } from './report/report.ts'
 import type { ChaosEnd, End, Stage } from './types.ts'
 
 export interface Plan extends JudgeOptions {

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { randomHex } from '../../clock.ts'
-import { loadDriver } from '../../store/postgres/driver.ts'
-import { locate } from '../../store/postgres/location.ts'
+import { loadDriver } from '../../store/postgres/opening/driver.ts'
+import { locate } from '../../store/postgres/opening/location.ts'
 
 export type Script = 'server' | 'life'
 

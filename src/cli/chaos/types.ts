@@ -1,7 +1,7 @@
 // What the parts of chaos exchange: what a user's file may bring, what goes to the upstream, what a
 // life of the killed process was like.
 
-import type { ProbeAnswer, ReplayClass } from '../../model/tool.ts'
+import type { ProbeAnswer, ReplayClass } from '../../model/tool/tool.ts'
 import type { Counterfoil } from '../../open.ts'
 
 /** What a mock is told about the call that it serves. */

@@ -2,8 +2,9 @@
 // process than the one that is killed (server.ts), so that mocks may keep what they know in
 // variables, as a server would.
 // Invariants: an ask is in the log before anything is done for it, its answer before it is given.
-import { canonical, sha256 } from '../../model/canonical.ts'
+
 import { CounterfoilError, type FailureData, isCounterfoilError } from '../../model/errors.ts'
+import { canonical, sha256 } from '../../model/json/canonical.ts'
 import type { Ask, Entry, Failure, MockCall, MockPair, Mocks, Reply } from './types.ts'
 
 /** What an earlier run of the same graph was answered. */

@@ -1,13 +1,13 @@
 // Gives a graph's tools another upstream, and a boundary before and after each dispatch. All else
 // is the user's own: nodes, schemas, classes, keys, timeouts.
-import type { LiveCall } from '../../engine/attempt.ts'
-import { canonical, sha256 } from '../../model/canonical.ts'
-import type { Call, Context, StepSpec } from '../../model/context.ts'
+import type { LiveCall } from '../../engine/attempt/attempt.ts'
 import { CounterfoilError, NotSentError, RefusedError } from '../../model/errors.ts'
-import type { Graph, NodeFunction } from '../../model/graph.ts'
-import type { CallInfo, Tool } from '../../model/tool.ts'
+import type { Call, Context, StepSpec } from '../../model/graph/context.ts'
+import type { Graph, NodeFunction } from '../../model/graph/graph.ts'
+import { canonical, sha256 } from '../../model/json/canonical.ts'
+import type { CallInfo, Tool } from '../../model/tool/tool.ts'
 import type { Counterfoil } from '../../open.ts'
-import type { Hit } from './points.ts'
+import type { Hit } from './stage/points.ts'
 import type { AgentInput, Ask, Reply } from './types.ts'
 import { failureOf, unguarded } from './upstream.ts'
 

@@ -5,7 +5,7 @@ import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
 import { addExample } from '../example.ts'
 import { finishGroup } from '../group.ts'
 import { exitCodes } from '../report.ts'
-import { wrap } from '../text.ts'
+import { wrap } from '../show/text.ts'
 import { parseJson } from '../usage.ts'
 
 const help = `

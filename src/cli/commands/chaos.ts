@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import type { CounterfoilError } from '../../model/errors.ts'
 import { killsDefault, timeoutMsDefault } from '../chaos/defaults.ts'
 import type { ChaosFileOptions } from '../chaos/file.ts'
-import type { ChaosReport } from '../chaos/report.ts'
+import type { ChaosReport } from '../chaos/report/report.ts'
 import { type ChaosEnd, chaosEnds } from '../chaos/types.ts'
 import { addGlobals, type Cli, cliOf } from '../cli.ts'
 import { exitCodes } from '../report.ts'
@@ -85,7 +85,7 @@ async function chaos(cli: Cli, file: string, given: Options): Promise<void> {
   if (junit === undefined) return void (await tryOut(cli, file, given))
   // Before all else: nobody wants to hear of a bad path after minutes, and an older report must
   // not stay in its place, whatever becomes of this one.
-  const { junitError, junitXml } = await import('../chaos/formats.ts')
+  const { junitError, junitXml } = await import('../chaos/report/formats.ts')
   writeJunit(junit, junitError(file, 'chaos has not come to its end'))
   try {
     writeJunit(junit, junitXml(await tryOut(cli, file, given)))
@@ -100,8 +100,8 @@ async function tryOut(cli: Cli, file: string, given: Options): Promise<ChaosRepo
   const options = optionsOf(file, given)
   // Loaded when it is wanted: no other command should wait for it.
   const { chaosFile } = await import('../chaos/file.ts')
-  const { reportLines } = await import('../chaos/text.ts')
-  const { reportJson } = await import('../chaos/formats.ts')
+  const { reportLines } = await import('../chaos/report/text.ts')
+  const { reportJson } = await import('../chaos/report/formats.ts')
   if (given.real !== undefined) cli.warn(`real functions are run: ${given.real}`)
   cli.progress.begin('chaos')
   const report = await chaosFile({

@@ -1,7 +1,7 @@
 // counterfoil decide
 import type { Command } from 'commander'
 import { listed, outcomesThat } from '../../model/decisions/outcomes.ts'
-import { outcomes } from '../../model/records.ts'
+import { outcomes } from '../../model/run/records.ts'
 import { addGlobals, cliOf } from '../cli.ts'
 import { type DecideOptions, decideItem } from '../deciding.ts'
 import { oneOf } from '../usage.ts'

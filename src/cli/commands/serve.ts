@@ -6,7 +6,7 @@ import { systemClock } from '../../clock.ts'
 import type { CounterfoilServer } from '../../server/server.ts'
 import { addGlobals, type Cli, cliOf, withCounterfoil } from '../cli.ts'
 import { loadFiles } from '../dev/load.ts'
-import { wrap } from '../text.ts'
+import { wrap } from '../show/text.ts'
 import { wholeNumber } from '../usage.ts'
 
 interface Options {

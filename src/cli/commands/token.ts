@@ -1,13 +1,13 @@
 // counterfoil token …
 import type { Command } from 'commander'
 import { iso } from '../../client/wire/iso.ts'
-import { roles } from '../../server/principal.ts'
-import { createToken, listTokens, revokeToken, tokenJson } from '../../server/tokens.ts'
+import { roles } from '../../server/auth/principal.ts'
+import { createToken, listTokens, revokeToken, tokenJson } from '../../server/auth/tokens.ts'
 import { addGlobals, type Cli, cliOf, userName, withStore } from '../cli.ts'
 import { addExample } from '../example.ts'
 import { finishGroup } from '../group.ts'
-import { renderTable } from '../table.ts'
-import { wrap } from '../text.ts'
+import { renderTable } from '../show/table.ts'
+import { wrap } from '../show/text.ts'
 import { milliseconds, oneOf, usageError } from '../usage.ts'
 
 const help = `

@@ -1,13 +1,13 @@
 // counterfoil versions
 import type { Command } from 'commander'
 import { iso } from '../../client/wire/iso.ts'
-import { type RunState, runStates } from '../../model/run-state.ts'
-import { scopeGraph } from '../../model/scope.ts'
-import { compareVersions } from '../../model/version.ts'
+import { compareVersions } from '../../model/graph/version.ts'
+import { scopeGraph } from '../../model/run/scope.ts'
+import { type RunState, runStates } from '../../model/run/states.ts'
 import type { VersionRow } from '../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../cli.ts'
-import { renderTable } from '../table.ts'
-import { relative } from '../text.ts'
+import { renderTable } from '../show/table.ts'
+import { relative } from '../show/text.ts'
 
 interface Options {
   graph?: string

@@ -1,9 +1,9 @@
 // Who decides: the demo itself with --auto, or the person who watches.
 import { confirm, isCancel, select } from '@clack/prompts'
-import type { ItemView } from '../../client/inbox.ts'
+import type { ItemView } from '../../client/inbox/inbox.ts'
 import { systemClock } from '../../clock.ts'
 import { userName } from '../cli.ts'
-import { relative, wrap } from '../text.ts'
+import { relative, wrap } from '../show/text.ts'
 import type { Stage } from './stage.ts'
 
 export interface Choice {

@@ -1,8 +1,8 @@
 // The same agent on Counterfoil, killed at the same moment: 1 mail, and a person is asked.
-import type { ItemView } from '../../client/inbox.ts'
-import type { RunHandle } from '../../client/run.ts'
+import type { ItemView } from '../../client/inbox/inbox.ts'
+import type { RunHandle } from '../../client/run/run.ts'
 import { type Counterfoil, open } from '../../index.ts'
-import type { RunState } from '../../model/run-state.ts'
+import type { RunState } from '../../model/run/states.ts'
 import { outreach } from './agent.ts'
 import type { Child, Exit } from './children.ts'
 import { type Choice, chooseApproval, chooseOutcome } from './choose.ts'

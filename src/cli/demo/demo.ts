@@ -1,7 +1,7 @@
 // The demo as a whole: two stories, then what they came to.
 import { fileURLToPath } from 'node:url'
 import { type Cli, pasteable } from '../cli.ts'
-import { shellWord, wrap } from '../text.ts'
+import { shellWord, wrap } from '../show/text.ts'
 import type { Choice } from './choose.ts'
 import { type CounterfoilEnd, counterfoilStory } from './counterfoil-story.ts'
 import { type PlainEnd, plainStory } from './plain-story.ts'

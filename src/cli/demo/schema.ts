@@ -1,6 +1,6 @@
 // The smallest Standard Schema that serves the demo, so that it needs no schema library. Your own
 // tools would use zod, valibot, arktype or any other.
-import type { Schema } from '../../model/schema.ts'
+import type { Schema } from '../../model/tool/schema.ts'
 
 interface Kinds {
   string: string

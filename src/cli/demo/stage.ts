@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { systemClock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Cli } from '../cli.ts'
-import { clean, clip, wrap } from '../text.ts'
+import { clean, clip, wrap } from '../show/text.ts'
 import { type Child, Children, type Exit } from './children.ts'
 
 const margin = 10

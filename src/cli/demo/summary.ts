@@ -1,6 +1,6 @@
 // The two stories side by side.
 import Table from 'cli-table3'
-import { plural } from '../text.ts'
+import { plural } from '../show/text.ts'
 import type { CounterfoilEnd } from './counterfoil-story.ts'
 import type { PlainEnd } from './plain-story.ts'
 import type { Stage } from './stage.ts'

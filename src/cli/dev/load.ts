@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Graph } from '../../model/graph.ts'
-import type { RiskPolicy } from '../../model/risk.ts'
-import { nearPath, shellWord } from '../text.ts'
+import type { Graph } from '../../model/graph/graph.ts'
+import type { RiskPolicy } from '../../model/tool/risk.ts'
+import { nearPath, shellWord } from '../show/text.ts'
 import { usageError } from '../usage.ts'
 
 /** The command that loads a file. */

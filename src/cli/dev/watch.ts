@@ -3,9 +3,9 @@
 // looks is told as both.
 import { systemClock } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
-import type { Run } from '../../model/records.ts'
-import { isEnded } from '../../model/run-state.ts'
-import { scopeGraph } from '../../model/scope.ts'
+import type { Run } from '../../model/run/records.ts'
+import { scopeGraph } from '../../model/run/scope.ts'
+import { isEnded } from '../../model/run/states.ts'
 import type { CoreStore, Page } from '../../store/store.ts'
 
 export interface Happening {

@@ -1,9 +1,9 @@
 // The ledger as it travels: by --json and by the API.
-import { attemptName, numberOfAttempt } from '../../model/attempt-id.ts'
-import type { Evidence } from '../../model/records.ts'
+import { attemptName, numberOfAttempt } from '../../model/run/attempt-id.ts'
+import type { Evidence } from '../../model/run/records.ts'
 import type { Sealed } from '../../store/store.ts'
-import type { LedgerEntry } from '../ledger.ts'
-import type { VerifyReport } from '../verify.ts'
+import type { LedgerEntry } from '../ledger/ledger.ts'
+import type { VerifyReport } from '../ledger/verify.ts'
 import { iso } from './iso.ts'
 import { decisionJson, recordJson } from './rows.ts'
 

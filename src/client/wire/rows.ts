@@ -1,6 +1,6 @@
 // The rows as they travel, by --json and by the API: snake_case like the database, times in ISO
 // with their zone, and the JSON that users gave as it is.
-import { deadlinesOf, slaOf, slaPassedAt } from '../../model/deadline.ts'
+import { deadlinesOf, slaOf, slaPassedAt } from '../../model/decisions/deadline.ts'
 import { type Choice, isMarked } from '../../model/decisions/outcomes.ts'
 import type {
   ApprovalBody,
@@ -13,11 +13,11 @@ import type {
   Run,
   Subject,
   Vote,
-} from '../../model/records.ts'
+} from '../../model/run/records.ts'
 import type { Sealed, WorkerRow } from '../../store/store.ts'
-import type { ItemView } from '../inbox.ts'
-import type { ItemLook } from '../item.ts'
-import type { Previous } from '../link.ts'
+import type { ItemView } from '../inbox/inbox.ts'
+import type { ItemLook } from '../inbox/item.ts'
+import type { Previous } from '../inbox/link.ts'
 import { iso } from './iso.ts'
 
 export function runJson(run: Run) {

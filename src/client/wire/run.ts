@@ -1,6 +1,6 @@
 // What is made of a run's rows, as it travels: by --json and by the API.
-import type { RunDocument } from '../../model/document.ts'
-import type { Preview } from '../preview.ts'
+import type { RunDocument } from '../../model/run/document.ts'
+import type { Preview } from '../run/preview.ts'
 import { iso } from './iso.ts'
 import { runJson, waitingJson } from './rows.ts'
 

@@ -1,7 +1,7 @@
 // Which items one decision can be about: whoever has looked at one of them knows what the others
 // ask. Their titles are rendered from data, so that each may have its own.
-import { canonical, sha256 } from '../canonical.ts'
-import type { Item } from '../records.ts'
+import { canonical, sha256 } from '../json/canonical.ts'
+import type { Item } from '../run/records.ts'
 import { choiceOf, outcomesOf, outcomesThat } from './outcomes.ts'
 
 /** What a person would have to look at anew. The data of each are its own. */

@@ -2,7 +2,7 @@
 // kept; the item's version is not raised, because what is decided about has not changed.
 
 import { CounterfoilError } from '../errors.ts'
-import { type Decision, eventOf } from '../records.ts'
+import { type Decision, eventOf } from '../run/records.ts'
 import { type DecideChanges, decisionOf } from './decide.ts'
 import type { DecideView } from './may-decide.ts'
 

@@ -1,9 +1,8 @@
 // What a person decides about an item, and what that changes: pure functions over the run as it
 // stands. What may be decided is may-decide.ts's to say.
-import { authorFault } from '../author.ts'
-import { canonical, sha256, wellFormed } from '../canonical.ts'
+
 import { CounterfoilError } from '../errors.ts'
-import { noticeOfFailure } from '../notice.ts'
+import { canonical, sha256, wellFormed } from '../json/canonical.ts'
 import {
   type Decision,
   type Event,
@@ -13,8 +12,10 @@ import {
   type Outcome,
   type Remark,
   type Run,
-} from '../records.ts'
+} from '../run/records.ts'
+import { authorFault } from './author.ts'
 import { type DecideView, mayDecide } from './may-decide.ts'
+import { noticeOfFailure } from './notice.ts'
 import { needsResult } from './outcomes.ts'
 import { recordOf } from './record.ts'
 import { earlierVote, isVote, neededFor, voteRow, votersFor, withVote } from './vote.ts'

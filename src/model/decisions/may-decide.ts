@@ -1,8 +1,10 @@
 // Whether an item can be decided now, by this person, with this outcome: asked by `decide` before
 // it writes anything, and by every screen before it offers anything. I5 is enforced here: nobody
 // may say "it did not happen" of an attempt that may still land.
-import { ofCall } from '../attempt-id.ts'
+
 import { CounterfoilError } from '../errors.ts'
+import { attemptEnd } from '../replay/attempts.ts'
+import { ofCall } from '../run/attempt-id.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -12,8 +14,7 @@ import {
   keyOf,
   type Outcome,
   type Run,
-} from '../records.ts'
-import { attemptEnd } from '../replay/attempts.ts'
+} from '../run/records.ts'
 import { type Choice, choiceOf, deniesAttempts, type Lock, outcomesOf } from './outcomes.ts'
 import { type Decider, deciderFault } from './vote.ts'
 

@@ -1,6 +1,8 @@
 // The outcomes of an item as one table: in what words each is offered, what follows from it, and
 // what has to be said with it. `decide`, the server, the CLI, the console and the adapters ask
 // here, so that what is offered is what is taken.
+
+import { isAboutSent } from '../replay/entry.ts'
 import {
   type DoubtReason,
   type Item,
@@ -10,8 +12,7 @@ import {
   outcomes,
   type Remark,
   type UnmatchedCall,
-} from '../records.ts'
-import { isAboutSent } from '../replay/entry.ts'
+} from '../run/records.ts'
 import { neededFor } from './vote.ts'
 
 /** `if_pending`: use_record states that a record without a receipt happened, and its result. */

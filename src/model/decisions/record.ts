@@ -1,6 +1,7 @@
 // Which record a person means, and what follows from it for the answer of the call.
-import { canonical, keptText } from '../canonical.ts'
+
 import { CounterfoilError } from '../errors.ts'
+import { canonical, keptText } from '../json/canonical.ts'
 import {
   type Decision,
   type Item,
@@ -8,7 +9,7 @@ import {
   type Outcome,
   type Remark,
   type UnmatchedCall,
-} from '../records.ts'
+} from '../run/records.ts'
 import { isMarked, recordsFor } from './outcomes.ts'
 
 interface Said {

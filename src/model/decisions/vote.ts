@@ -1,9 +1,10 @@
 // Who may decide an item, and which of them have said so already. A vote is a signed row of its
 // own. It does not raise the version of its item: what is decided about has not changed, so that
 // two people who vote at once both count.
-import { isClaim } from '../approval.ts'
+
 import { CounterfoilError } from '../errors.ts'
-import type { ApprovalBody, Decision, Item, Run, Vote } from '../records.ts'
+import type { ApprovalBody, Decision, Item, Run, Vote } from '../run/records.ts'
+import { isClaim } from './approval.ts'
 
 export interface Decider {
   readonly by: string

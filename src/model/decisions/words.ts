@@ -1,6 +1,6 @@
 // What a person is told about a call before they decide: the same words in the console and on the
 // command line. No imports that a browser could not load.
-import type { CallStatus } from '../records.ts'
+import type { CallStatus } from '../run/records.ts'
 
 /** What is known of a record: above all, whether it went out. */
 export const sentWords: Readonly<Record<CallStatus, string>> = {

@@ -1,6 +1,6 @@
 // What a call is answered with: by its receipt, or by what a person said of it.
 import { CallFailedError, type FailureData, OutcomeUnknownError } from '../errors.ts'
-import { type CallRecord, type Decision, isAsked, type Vote } from '../records.ts'
+import { type CallRecord, type Decision, isAsked, type Vote } from '../run/records.ts'
 import type { Entry, Settled } from './entry.ts'
 
 /** The answer that a settled record gives, fresh or replayed alike. */

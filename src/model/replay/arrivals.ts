@@ -1,9 +1,9 @@
 // What has come for a visit's waits since it was recorded: a signal that is taken, the end of a
 // child. Pure functions over what was loaded; waits.ts says which waits are over.
 
-import { attemptPlace } from '../attempt-id.ts'
-import { canonical } from '../canonical.ts'
-import type { Run, Signal } from '../records.ts'
+import { canonical } from '../json/canonical.ts'
+import { attemptPlace } from '../run/attempt-id.ts'
+import type { Run, Signal } from '../run/records.ts'
 import type { VisitRows } from './rows.ts'
 import { spawnTool } from './waits.ts'
 

@@ -1,7 +1,7 @@
 // What the attempts of a call say: which of them are over, which certainly had no effect, and how
 // many are left whose outcome nobody knows (G2, I5).
-import { numberOfAttempt } from '../attempt-id.ts'
-import type { Attempt, AttemptOutcome, CallRecord, Decision, Evidence } from '../records.ts'
+import { numberOfAttempt } from '../run/attempt-id.ts'
+import type { Attempt, AttemptOutcome, CallRecord, Decision, Evidence } from '../run/records.ts'
 import type { Sealed } from './rows.ts'
 
 /**

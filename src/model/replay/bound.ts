@@ -1,7 +1,8 @@
 // What a person's answer to an approval is bound to (E1), and whether enough people gave it.
-import { canonical, sha256 } from '../canonical.ts'
+
 import { votersFor } from '../decisions/vote.ts'
-import { type CallRecord, type Decision, type Item, isAsked } from '../records.ts'
+import { canonical, sha256 } from '../json/canonical.ts'
+import { type CallRecord, type Decision, type Item, isAsked } from '../run/records.ts'
 import type { VisitRows } from './rows.ts'
 
 /**

@@ -1,7 +1,7 @@
 // Until when a recorded call ends by something that is still to come: an answer, a time, a signal,
 // a child, or the callback of a call that was deferred.
-import { ofCall } from '../attempt-id.ts'
-import { type Attempt, type CallRecord, isAsked, isHeld, isWait, keyOf } from '../records.ts'
+import { ofCall } from '../run/attempt-id.ts'
+import { type Attempt, type CallRecord, isAsked, isHeld, isWait, keyOf } from '../run/records.ts'
 import type { Known } from './verdict.ts'
 
 export interface CallbackRules {

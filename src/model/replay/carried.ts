@@ -2,8 +2,8 @@
 // in the midst of it (DESIGN §9, Migrate). What is not pure answers whatever the version: an effect
 // is never forgotten. A pure result of another version answers only as far as an effect may have
 // followed from it; what came later is for the present code to find out.
-import { type CallRecord, checkpointId, type Run } from '../records.ts'
-import { scopeGraph } from '../scope.ts'
+import { type CallRecord, checkpointId, type Run } from '../run/records.ts'
+import { scopeGraph } from '../run/scope.ts'
 
 type Here = Pick<Run, 'graph' | 'version' | 'generation' | 'visit'>
 

@@ -1,6 +1,6 @@
 // A record of a visit with all that was learnt about it since, and what a person said about a place
 // in the node that may have no record.
-import { type CallRecord, type Decision, isHeld } from '../records.ts'
+import { type CallRecord, type Decision, isHeld } from '../run/records.ts'
 
 /** What a call is answered with: a value or an error, in its place of the order. */
 export interface Settled {

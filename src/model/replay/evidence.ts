@@ -1,7 +1,7 @@
 // What late evidence changes (I11), as a pure function over the run as it stands. It ends its
 // attempt, closes an undecided doubt of that attempt if it settles it, and voids a grant not yet
 // used; after any other decision it is a conflict, on record, for a person to look at.
-import { callKeyOfAttempt, ofCall } from '../attempt-id.ts'
+import { callKeyOfAttempt, ofCall } from '../run/attempt-id.ts'
 import {
   type Attempt,
   bare,
@@ -13,7 +13,7 @@ import {
   type Item,
   keyOf,
   type Run,
-} from '../records.ts'
+} from '../run/records.ts'
 import { hadNoEffect, usedAt } from './attempts.ts'
 
 /** The part of a loaded run that evidence is judged by, whatever is known of its MACs. */

@@ -1,5 +1,5 @@
 // Which failed calls of a visit a person can rule on when the run is tried again (C10).
-import { type CallRecord, keyOf } from '../records.ts'
+import { type CallRecord, keyOf } from '../run/records.ts'
 import { openEntries } from './opening.ts'
 import type { VisitRows } from './rows.ts'
 

@@ -1,7 +1,7 @@
 // "If the worker died now" (C7): what a resume does with every record of a visit. The same opening
 // and the same verdict as the engine's, asked before it.
-import { type CallRecord, type Item, isAsked, isHeld, isWait, keyOf } from '../records.ts'
-import { type ReplayClass, stricter, type Tool } from '../tool.ts'
+import { type CallRecord, type Item, isAsked, isHeld, isWait, keyOf } from '../run/records.ts'
+import { type ReplayClass, stricter, type Tool } from '../tool/tool.ts'
 import type { Entry } from './entry.ts'
 import type { Moment } from './key-window.ts'
 import { knownRecord, rulesOfNoTool } from './known.ts'

@@ -3,8 +3,8 @@
 // steady one stands still while the machine sleeps. So the window is over when either says so, and
 // early enough that what is sent has ended by then.
 
-import { ofCall } from '../attempt-id.ts'
-import { type Attempt, type CallRecord, keyOf } from '../records.ts'
+import { ofCall } from '../run/attempt-id.ts'
+import { type Attempt, type CallRecord, keyOf } from '../run/records.ts'
 
 /** What a look at the clocks says. */
 export interface Moment {

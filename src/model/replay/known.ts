@@ -1,7 +1,7 @@
 // What is known of a recorded call, as the verdict asks for it: the same for the gate that has the
 // call before it and for whoever foretells what the gate will do.
 import * as limits from '../limits.ts'
-import { type CallRecord, type CallStatus, type Item, keyOf } from '../records.ts'
+import { type CallRecord, type CallStatus, type Item, keyOf } from '../run/records.ts'
 import { type CallbackRules, callbackOf, type Heard, nothingHeard } from './callback.ts'
 import { type KeyRules, keyUseOf, keyWindow, type Moment } from './key-window.ts'
 import type { VisitRows } from './rows.ts'

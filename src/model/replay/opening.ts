@@ -1,7 +1,8 @@
 // What a visit finds when it begins: every record with all that was learnt about it since. Late
 // evidence and decisions become answers here, and get the seq that orders them among the results.
-import { callKeyOfAttempt } from '../attempt-id.ts'
+
 import { votesOn } from '../decisions/vote.ts'
+import { callKeyOfAttempt } from '../run/attempt-id.ts'
 import {
   type Attempt,
   type CallRecord,
@@ -15,7 +16,7 @@ import {
   keyOf,
   type Signal,
   type Subject,
-} from '../records.ts'
+} from '../run/records.ts'
 import { answerOf, isBlindFailure, settledBy } from './answers.ts'
 import { childJson, usedSignal } from './arrivals.ts'
 import { unknownAttempts, usedAt } from './attempts.ts'

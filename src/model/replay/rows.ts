@@ -1,6 +1,6 @@
 // The rows of one visit, as a resume finds them. What they mean is said by the functions beside
 // this file, and nowhere else.
-import type { Attempt, CallRecord, Decision, Evidence, Item, Run, Signal } from '../records.ts'
+import type { Attempt, CallRecord, Decision, Evidence, Item, Run, Signal } from '../run/records.ts'
 
 /** A row with the answer to "is its MAC right?". */
 export type Sealed<T> = T & { readonly verifies: boolean }

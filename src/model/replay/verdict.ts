@@ -1,6 +1,6 @@
 // The verdict: what the machine does with a call. One pure function, the table of DESIGN §3.
-import type { CallStatus, DoubtReason } from '../records.ts'
-import type { ReplayClass } from '../tool.ts'
+import type { CallStatus, DoubtReason } from '../run/records.ts'
+import type { ReplayClass } from '../tool/tool.ts'
 
 export interface Known {
   /** The stricter of the class stored with the intent and the tool's current one. */

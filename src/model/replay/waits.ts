@@ -1,7 +1,7 @@
 // What a node waits for without a call (a time, a signal, a child), and which of its waits are
 // over: pure functions over what is on record, for the engine and whoever foretells what it does.
-import { canonical } from '../canonical.ts'
-import { type CallRecord, isWait, type Signal } from '../records.ts'
+import { canonical } from '../json/canonical.ts'
+import { type CallRecord, isWait, type Signal } from '../run/records.ts'
 
 export const sleepTool = 'counterfoil.sleep'
 export const signalTool = 'counterfoil.signal'

@@ -1,11 +1,11 @@
 // What operators do with a run.
 import { z } from 'zod'
-import type { Fate } from '../../client/retry.ts'
-import { RunHandle } from '../../client/run.ts'
+import type { Fate } from '../../client/run/retry.ts'
+import { RunHandle } from '../../client/run/run.ts'
 import { runJson } from '../../client/wire/rows.ts'
-import * as limits from '../limits.ts'
-import { type Call, route } from '../route.ts'
-import * as shapes from '../shapes.ts'
+import * as limits from '../http/limits.ts'
+import { type Call, route } from '../http/route.ts'
+import * as shapes from '../http/shapes.ts'
 import { runOf } from './run.ts'
 
 const params = z.object({ run: shapes.id })

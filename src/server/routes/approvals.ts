@@ -1,14 +1,14 @@
 // Comments, and decisions about many items at once.
 import { z } from 'zod'
-import { Inbox } from '../../client/inbox.ts'
+import { Inbox } from '../../client/inbox/inbox.ts'
 import { iso } from '../../client/wire/iso.ts'
 import { decisionJson } from '../../client/wire/rows.ts'
 import { outcomesForMany } from '../../model/decisions/alike.ts'
 import * as modelLimits from '../../model/limits.ts'
-import * as limits from '../limits.ts'
-import { addStatus } from '../problem.ts'
-import { type Route, route } from '../route.ts'
-import * as shapes from '../shapes.ts'
+import * as limits from '../http/limits.ts'
+import { addStatus } from '../http/problem.ts'
+import { type Route, route } from '../http/route.ts'
+import * as shapes from '../http/shapes.ts'
 
 addStatus(409, 'VOTE_CAST')
 addStatus(422, 'ITEMS_DIFFER')

@@ -1,9 +1,9 @@
 // What upstreams of asynchronous tools say. The token of the call is the right to say it.
 import { z } from 'zod'
 import { Callbacks } from '../../client/callbacks.ts'
-import { sha256 } from '../../model/canonical.ts'
-import { route } from '../route.ts'
-import * as shapes from '../shapes.ts'
+import { sha256 } from '../../model/json/canonical.ts'
+import { route } from '../http/route.ts'
+import * as shapes from '../http/shapes.ts'
 
 const settle = route({
   ...{ method: 'POST', path: '/v1/callbacks', role: 'none', tag: 'callbacks', secret: true },

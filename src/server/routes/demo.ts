@@ -1,6 +1,6 @@
 // What the live demo offers besides: the worker that can be killed, and the count of effects.
 import { z } from 'zod'
-import { type Route, route } from '../route.ts'
+import { type Route, route } from '../http/route.ts'
 
 /** The live demo, as far as a browser is concerned. */
 export interface DemoDesk {

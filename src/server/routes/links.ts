@@ -1,16 +1,16 @@
 // Links that decide, once. The page that a link opens does nothing by itself; its form does.
 import { z } from 'zod'
-import { Inbox, type ItemView } from '../../client/inbox.ts'
+import { Inbox, type ItemView } from '../../client/inbox/inbox.ts'
 import { decisionJson } from '../../client/wire/rows.ts'
 import { outcomesThat } from '../../model/decisions/outcomes.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
-import { parseJson, textOf } from '../json.ts'
-import * as limits from '../limits.ts'
+import { roles } from '../auth/principal.ts'
+import { parseJson, textOf } from '../http/json.ts'
+import * as limits from '../http/limits.ts'
+import { addStatus, statusFor } from '../http/problem.ts'
+import { type Call, route } from '../http/route.ts'
+import * as shapes from '../http/shapes.ts'
 import { escapeHtml } from '../markdown.ts'
-import { roles } from '../principal.ts'
-import { addStatus, statusFor } from '../problem.ts'
-import { type Call, route } from '../route.ts'
-import * as shapes from '../shapes.ts'
 import { findLink, type Link, makeLink, useLink } from '../webhooks/link.ts'
 
 addStatus(404, 'LINK_NOT_FOUND')

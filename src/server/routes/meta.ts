@@ -1,9 +1,9 @@
 // What is asked about the server itself.
 import { z } from 'zod'
 import { CounterfoilError } from '../../model/errors.ts'
-import { metricsText } from '../metrics.ts'
-import { everywhere } from '../principal.ts'
-import { type Call, route } from '../route.ts'
+import { everywhere } from '../auth/principal.ts'
+import { metricsText } from '../health/metrics.ts'
+import { type Call, route } from '../http/route.ts'
 
 const tag = 'server'
 

@@ -1,14 +1,14 @@
 // Runs as a list, and how one begins.
 import { z } from 'zod'
-import { registerGraphs } from '../../client/graphs.ts'
-import { startRun } from '../../client/start.ts'
+import { registerGraphs } from '../../client/run/graphs.ts'
+import { startRun } from '../../client/run/start.ts'
 import { runJson } from '../../client/wire/rows.ts'
 import { timeId } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Graph } from '../../model/graph.ts'
-import { runStates } from '../../model/run-state.ts'
-import { route } from '../route.ts'
-import * as shapes from '../shapes.ts'
+import type { Graph } from '../../model/graph/graph.ts'
+import { runStates } from '../../model/run/states.ts'
+import { route } from '../http/route.ts'
+import * as shapes from '../http/shapes.ts'
 
 const tag = 'runs'
 

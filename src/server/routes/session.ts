@@ -1,10 +1,10 @@
 // Signing in and out.
 import { z } from 'zod'
-import { unauthenticated } from '../auth.ts'
-import * as limits from '../limits.ts'
-import { type Call, route } from '../route.ts'
-import { beginSession, endSession, takeTicket } from '../sessions.ts'
-import { findToken } from '../tokens.ts'
+import { unauthenticated } from '../auth/auth.ts'
+import { beginSession, endSession, takeTicket } from '../auth/sessions.ts'
+import { findToken } from '../auth/tokens.ts'
+import * as limits from '../http/limits.ts'
+import { type Call, route } from '../http/route.ts'
 
 const tag = 'session'
 const about = z.object({

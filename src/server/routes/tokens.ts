@@ -1,12 +1,12 @@
 // Tokens, for admins. An admin of one namespace sees and makes those of it only.
 import { z } from 'zod'
 import { CounterfoilError } from '../../model/errors.ts'
-import * as limits from '../limits.ts'
-import { part } from '../page.ts'
-import { everywhere, type Principal, roles } from '../principal.ts'
-import { route } from '../route.ts'
-import * as shapes from '../shapes.ts'
-import { createToken, listTokens, revokeToken, tokenJson } from '../tokens.ts'
+import { everywhere, type Principal, roles } from '../auth/principal.ts'
+import { createToken, listTokens, revokeToken, tokenJson } from '../auth/tokens.ts'
+import * as limits from '../http/limits.ts'
+import { part } from '../http/page.ts'
+import { route } from '../http/route.ts'
+import * as shapes from '../http/shapes.ts'
 
 const tag = 'tokens'
 const shown = z.looseObject({ token_id: z.string(), name: z.string(), role: z.enum(roles) })

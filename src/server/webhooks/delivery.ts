@@ -1,8 +1,9 @@
 // One delivery: what is to be told to one receiver, and how far that is. Its id is a hash of the
 // notice and the subscription: however often it is made, it is one, and it is sent under that id.
-import { sha256 } from '../../model/canonical.ts'
+
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Notice } from '../../model/records.ts'
+import { sha256 } from '../../model/json/canonical.ts'
+import type { Notice } from '../../model/run/records.ts'
 import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
 
 export const deliveryStates = ['waiting', 'delivered', 'failed'] as const

@@ -6,7 +6,7 @@
 // between sending and recording is sent again, under the same id: at least once, never silently
 // not.
 import { type Clock, randomHex } from '../../clock.ts'
-import type { Notice } from '../../model/records.ts'
+import type { Notice } from '../../model/run/records.ts'
 import type { DocumentsPort, InboxPort, Timed } from '../../store/store.ts'
 import { addDelivery, type Delivery, kind, putDelivery, read } from './delivery.ts'
 import { makeLinks } from './link.ts'

@@ -3,9 +3,9 @@
 import type { DecideRequest } from '../../model/decisions/decide.ts'
 import { outcomesOf, outcomesThat } from '../../model/decisions/outcomes.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Notice, Outcome } from '../../model/records.ts'
+import type { Notice, Outcome } from '../../model/run/records.ts'
 import type { DocumentsPort, InboxPort, Timed } from '../../store/store.ts'
-import { format, matches, newSecret, parseSecret } from '../secret.ts'
+import { format, matches, newSecret, parseSecret } from '../auth/secret.ts'
 import type { Links } from './payload.ts'
 import type { Subscription } from './subscription.ts'
 

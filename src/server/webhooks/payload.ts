@@ -1,6 +1,6 @@
 // What a receiver is told: what it is about, and where to look. Data of the run stay here; whoever
 // follows the link has to say who they are.
-import type { Notice, NoticeKind } from '../../model/records.ts'
+import type { Notice, NoticeKind } from '../../model/run/records.ts'
 import type { Format } from './subscription.ts'
 
 export interface Links {

@@ -2,7 +2,7 @@
 // and lies in the store encrypted.
 import { randomHex } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { NoticeKind } from '../../model/records.ts'
+import type { NoticeKind } from '../../model/run/records.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
 import { checkLiteral } from './address.ts'

@@ -1,8 +1,6 @@
 // What the memory store keeps: plain maps of rows, one bundle a run.
 import type { Clock } from '../../clock.ts'
-import type { Item, Notice, RunRef } from '../../model/records.ts'
-import { newRows, type RunRows } from '../rules/run-rows.ts'
-import { runNotFound } from '../rules/write-rows.ts'
+import type { Item, Notice, RunRef } from '../../model/run/records.ts'
 import type {
   Document,
   GraphRow,
@@ -13,6 +11,8 @@ import type {
   ThreadWrite,
   WorkerRow,
 } from '../store.ts'
+import { newRows, type RunRows } from '../whole-runs/run-rows.ts'
+import { runNotFound } from '../whole-runs/write-rows.ts'
 
 /** The steps of a thread, or of a part of it, by id. */
 export interface SpaceData {

@@ -1,10 +1,10 @@
 // The server's own small rows, and what people outside must be told.
 import { randomHex } from '../../clock.ts'
 import * as limits from '../../model/limits.ts'
-import type { Notice } from '../../model/records.ts'
-import { paged } from '../rules/lists.ts'
+import type { Notice } from '../../model/run/records.ts'
 import { createSealer } from '../seal.ts'
 import type { Document, DocumentFilter, DocumentsPort, NewDocument, Page } from '../store.ts'
+import { paged } from '../whole-runs/lists.ts'
 import type { Data } from './data.ts'
 
 const keyOf = (kind: string, namespace: string, id: string) => JSON.stringify([kind, namespace, id])

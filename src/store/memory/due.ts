@@ -1,9 +1,9 @@
 // What comes due, and what waits for somebody.
-import type { Item } from '../../model/records.ts'
-import { woken } from '../family.ts'
-import { dueRuns, sleepers } from '../rules/claims.ts'
-import { isOverdue, overdueOf } from '../rules/lists.ts'
+import type { Item } from '../../model/run/records.ts'
+import { woken } from '../rules/family.ts'
 import type { Backlog, WakePass } from '../store.ts'
+import { dueRuns, sleepers } from '../whole-runs/claims.ts'
+import { isOverdue, overdueOf } from '../whole-runs/lists.ts'
 import { type Data, mustFind } from './data.ts'
 import { isFree } from './lease.ts'
 import { itemsOf } from './read.ts'

@@ -1,9 +1,9 @@
 // What is in the maps; of itself a store in memory has nothing to tell.
 
-import type { Item } from '../../model/records.ts'
-import { countsOf } from '../rules/counts.ts'
-import { isOverdue } from '../rules/lists.ts'
+import type { Item } from '../../model/run/records.ts'
 import type { StoreFacts } from '../store.ts'
+import { countsOf } from '../whole-runs/counts.ts'
+import { isOverdue } from '../whole-runs/lists.ts'
 import type { Data } from './data.ts'
 import { itemsOf } from './read.ts'
 

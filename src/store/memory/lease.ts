@@ -1,6 +1,7 @@
 // Workers and their leases, on the monotonic clock of this process.
-import type { Run } from '../../model/records.ts'
-import { askedOf, workerDead } from '../claim-rules.ts'
+import type { Run } from '../../model/run/records.ts'
+import { askedOf, workerDead } from '../rules/claim.ts'
+import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
 import {
   type Claimable,
   claimableOf,
@@ -8,9 +9,8 @@ import {
   claimed,
   hasEnded,
   newWorker,
-} from '../rules/claims.ts'
-import type { RunRows } from '../rules/run-rows.ts'
-import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
+} from '../whole-runs/claims.ts'
+import type { RunRows } from '../whole-runs/run-rows.ts'
 import { type Data, mustFind } from './data.ts'
 
 export function register(data: Data, worker: NewWorker, leaseMs: number): void {

@@ -1,6 +1,6 @@
 // Answers questions about rows. Memory has no MACs: nothing but this process can write here.
-import type { Item } from '../../model/records.ts'
-import type { RunState } from '../../model/run-state.ts'
+import type { Item } from '../../model/run/records.ts'
+import type { RunState } from '../../model/run/states.ts'
 import type { VersionRow } from '../store.ts'
 import type { Data } from './data.ts'
 

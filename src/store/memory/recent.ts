@@ -1,9 +1,9 @@
 // What was lately done, for metrics.
-import { type CallRecord, type Event, keyOf } from '../../model/records.ts'
-import { isEnded } from '../../model/run-state.ts'
+import { type CallRecord, type Event, keyOf } from '../../model/run/records.ts'
+import { isEnded } from '../../model/run/states.ts'
 import { resumeKinds } from '../recent.ts'
-import type { RunRows } from '../rules/run-rows.ts'
 import type { Recent } from '../store.ts'
+import type { RunRows } from '../whole-runs/run-rows.ts'
 import type { Data } from './data.ts'
 
 export function recent(data: Data, namespace: string, since: number): Recent {

@@ -1,10 +1,10 @@
 // Takes the rows of ended runs when their time is over (B6).
-import { callKeyOfAttempt } from '../../model/attempt-id.ts'
-import { type CallRecord, keyOf, type Swept } from '../../model/records.ts'
-import { checkRetention, dueOf, keepsChildren, tombstone } from '../retention.ts'
-import { isOpenCall } from '../rules/read-rows.ts'
-import type { RunRows } from '../rules/run-rows.ts'
+import { callKeyOfAttempt } from '../../model/run/attempt-id.ts'
+import { type CallRecord, keyOf, type Swept } from '../../model/run/records.ts'
+import { checkRetention, dueOf, keepsChildren, tombstone } from '../rules/retention.ts'
 import type { Retention } from '../store.ts'
+import { isOpenCall } from '../whole-runs/read-rows.ts'
+import type { RunRows } from '../whole-runs/run-rows.ts'
 import { type Data, itemKey, refKey } from './data.ts'
 import { dropDocuments } from './documents.ts'
 

@@ -1,14 +1,5 @@
 // The steps of foreign runtimes' threads.
-import { isOpenCall } from '../rules/read-rows.ts'
 
-import type {
-  Pruning,
-  SpaceRef,
-  StepFilter,
-  ThreadStep,
-  ThreadsPort,
-  ThreadWrite,
-} from '../store.ts'
 import {
   checked,
   compareText,
@@ -19,7 +10,17 @@ import {
   stepPage,
   stepsOf,
   writeKey,
-} from '../thread-rules.ts'
+} from '../rules/threads.ts'
+
+import type {
+  Pruning,
+  SpaceRef,
+  StepFilter,
+  ThreadStep,
+  ThreadsPort,
+  ThreadWrite,
+} from '../store.ts'
+import { isOpenCall } from '../whole-runs/read-rows.ts'
 import { type Data, refKey, type SpaceData } from './data.ts'
 import { isFree } from './lease.ts'
 

@@ -1,8 +1,8 @@
 // Where rules/write-rows.ts finds and puts the runs of this store.
 
-import { putRows, type RunRows } from '../rules/run-rows.ts'
-import type { RunsAt } from '../rules/write-rows.ts'
 import type { Changes } from '../store.ts'
+import { putRows, type RunRows } from '../whole-runs/run-rows.ts'
+import type { RunsAt } from '../whole-runs/write-rows.ts'
 import { addRun, type Data, findItem, itemKey, refKey } from './data.ts'
 import { addNotice } from './documents.ts'
 

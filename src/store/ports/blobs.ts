@@ -1,5 +1,5 @@
 // The port of a store whose large values lie elsewhere (src/blob): its rows hold their digests.
-import type { Run } from '../../model/records.ts'
+import type { Run } from '../../model/run/records.ts'
 
 export interface BlobsPort {
   /** Which of these blobs some row refers to. */

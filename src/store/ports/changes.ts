@@ -13,8 +13,8 @@ import type {
   Signal,
   StopRequest,
   WaitingFor,
-} from '../../model/records.ts'
-import type { RunState } from '../../model/run-state.ts'
+} from '../../model/run/records.ts'
+import type { RunState } from '../../model/run/states.ts'
 
 export interface NewRun {
   readonly run: Run

@@ -1,6 +1,6 @@
 // The port that the server needs: small rows of its own, and the outbox of what
 // people outside must be told.
-import type { Notice } from '../../model/records.ts'
+import type { Notice } from '../../model/run/records.ts'
 import type { ListRequest, Page } from './page.ts'
 
 /** A small row of the server's own: a token, a session, an answer that was given. */

@@ -1,7 +1,7 @@
 // The port of what a store can tell of itself and of how much is in it, by counting where the rows
 // are: lists are for reading rows, and there may be millions. For status, metrics and alarms.
-import type { ItemKind } from '../../model/records.ts'
-import type { RunState } from '../../model/run-state.ts'
+import type { ItemKind } from '../../model/run/records.ts'
+import type { RunState } from '../../model/run/states.ts'
 import type { Backlog, Recent } from '../recent.ts'
 
 export type { Backlog, Recent } from '../recent.ts'

@@ -1,6 +1,6 @@
 // The port of what waits for people, and of what they said. Items and decisions are written by the
 // ledger's port, with the run that they are about; here they are found.
-import type { Decision, Item, RunRef } from '../../model/records.ts'
+import type { Decision, Item, RunRef } from '../../model/run/records.ts'
 import type { Sealed } from './ledger.ts'
 import type { ListRequest, Page } from './page.ts'
 

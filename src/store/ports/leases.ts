@@ -1,7 +1,7 @@
 // The port of workers: who is there, which runs each holds, and which runs somebody has to take. A
 // worker has one lease for all its runs; a run it has claimed carries a fence, which makes a stale
 // holder harmless (I2). Fairness between graphs is decided by fair.ts, which every store asks.
-import type { Run, RunRef } from '../../model/records.ts'
+import type { Run, RunRef } from '../../model/run/records.ts'
 
 export interface WorkerRow {
   readonly workerId: string

@@ -13,8 +13,8 @@ import type {
   Run,
   RunRef,
   Signal,
-} from '../../model/records.ts'
-import type { RunState } from '../../model/run-state.ts'
+} from '../../model/run/records.ts'
+import type { RunState } from '../../model/run/states.ts'
 import type { Amendment, Authority, Commit, CommitResult, NewRun } from './changes.ts'
 import type { ListRequest, Page } from './page.ts'
 

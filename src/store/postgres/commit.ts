@@ -4,12 +4,12 @@
 // is recognised by its id, also when an earlier sending of it comes late. I10 a park that
 // overlooked an arrival writes nothing; a child's end and its parent's arrival are one transaction.
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Run, RunRef } from '../../model/records.ts'
-import { isEnded } from '../../model/run-state.ts'
-import { checkCommit } from '../commit-rules.ts'
-import { isEnd, parentOf } from '../family.ts'
-import { checkChanges, newsOf } from '../policy.ts'
-import { checkNotSwept } from '../retention.ts'
+import type { Run, RunRef } from '../../model/run/records.ts'
+import { isEnded } from '../../model/run/states.ts'
+import { checkCommit } from '../rules/commit.ts'
+import { isEnd, parentOf } from '../rules/family.ts'
+import { checkChanges, newsOf } from '../rules/policy.ts'
+import { checkNotSwept } from '../rules/retention.ts'
 import * as schema from '../schema/index.ts'
 import type {
   Amendment,
@@ -22,9 +22,9 @@ import type {
   NewRun,
   Parent,
 } from '../store.ts'
-import type { Connection, Query } from './connection.ts'
-import { isRefused } from './errors.ts'
 import { Gather } from './gather.ts'
+import type { Connection, Query } from './opening/connection.ts'
+import { isRefused } from './opening/errors.ts'
 import { decodeLoaded, selectRun } from './read.ts'
 import * as tables from './tables.ts'
 import { addRows, changeColumns, listLiteral, newColumns, noRows, rowArguments } from './write.ts'

@@ -2,8 +2,8 @@
 // functions/07_server.sql.
 import * as limits from '../../model/limits.ts'
 import type { Document, DocumentFilter, DocumentsPort, Page } from '../store.ts'
-import type { Connection } from './connection.ts'
 import { conditions, selectPage } from './list.ts'
+import type { Connection } from './opening/connection.ts'
 import * as tables from './tables.ts'
 
 export function documents(c: Connection): DocumentsPort {

@@ -1,8 +1,9 @@
 // What a database tells of itself, and what is in it.
-import { countsOf, type ItemCount, type RunCount } from '../rules/counts.ts'
+
 import type { Adoption, OldItem, StoreFacts } from '../store.ts'
-import type { Connection } from './connection.ts'
-import { readServer } from './server.ts'
+import { countsOf, type ItemCount, type RunCount } from '../whole-runs/counts.ts'
+import type { Connection } from './opening/connection.ts'
+import { readServer } from './opening/server.ts'
 
 const runs = 'select namespace, state, count(*) as n from @runs group by namespace, state'
 const items = `select kind, count(*) as n, count(*) filter (where due_at <= $1) as overdue

@@ -3,13 +3,13 @@
 // Invariants: D2 a claim whose answer was lost gives its runs to the next claim of the same worker:
 // else they would be held, and renewed, by one who knows nothing of them.
 import { isCounterfoilError } from '../../model/errors.ts'
-import type { Run } from '../../model/records.ts'
-import { askedOf, workerDead } from '../claim-rules.ts'
-import { grouped, inTurn } from '../fair.ts'
+import type { Run } from '../../model/run/records.ts'
+import { askedOf, workerDead } from '../rules/claim.ts'
+import { grouped, inTurn } from '../rules/fair.ts'
 import type { ClaimRequest, NewWorker, WorkerRow } from '../store.ts'
-import type { Connection } from './connection.ts'
-import { keepsConnection, storeError } from './errors.ts'
-import { movedSince } from './incarnation.ts'
+import { movedSince } from './identity/incarnation.ts'
+import type { Connection } from './opening/connection.ts'
+import { keepsConnection, storeError } from './opening/errors.ts'
 import type { Columns } from './tables.ts'
 import * as tables from './tables.ts'
 

@@ -9,7 +9,7 @@ import type {
   Item,
   Run,
   RunRef,
-} from '../../model/records.ts'
+} from '../../model/run/records.ts'
 import type {
   CheckpointRow,
   EventsRequest,
@@ -20,7 +20,7 @@ import type {
   RunFilter,
   Sealed,
 } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 import { decodeSealed } from './read.ts'
 import type { Columns } from './tables.ts'
 import * as tables from './tables.ts'

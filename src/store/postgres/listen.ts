@@ -1,8 +1,8 @@
 // Hears of changes that other processes make. It is allowed to be useless (behind a pooler, or
 // while it reconnects): workers look for themselves often enough, so nothing is lost, only later.
 import type pg from 'pg'
-import { type Connection, hangUp } from './connection.ts'
-import { clientConfig, type Driver, type Settings } from './driver.ts'
+import { type Connection, hangUp } from './opening/connection.ts'
+import { clientConfig, type Driver, type Settings } from './opening/driver.ts'
 
 const againMs = 250
 const againMaxMs = 30_000

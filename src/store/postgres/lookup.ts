@@ -1,9 +1,9 @@
 // Questions that the engine and the open store ask besides a run's own rows.
-import { sha256 } from '../../model/canonical.ts'
-import type { RunRef, Signal } from '../../model/records.ts'
+import { sha256 } from '../../model/json/canonical.ts'
+import type { RunRef, Signal } from '../../model/run/records.ts'
 import type { GraphRow, OpenCall, VersionRow } from '../store.ts'
-import type { Connection } from './connection.ts'
-import { storeError } from './errors.ts'
+import type { Connection } from './opening/connection.ts'
+import { storeError } from './opening/errors.ts'
 import * as tables from './tables.ts'
 
 /** Looks first: a version is registered once and asked for at every opening. */

@@ -6,10 +6,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { pause, randomHex } from '../../clock.ts'
 import { isCounterfoilError } from '../../model/errors.ts'
 import { readRules, rulesDue, rulesText, rulesVersion } from '../sql/rules-version.ts'
-import type { Connection, Query } from './connection.ts'
-import { storeError } from './errors.ts'
 import { knownRules } from './functions.ts'
-import { grantAgain } from './roles.ts'
+import type { Connection, Query } from './opening/connection.ts'
+import { storeError } from './opening/errors.ts'
+import { grantAgain } from './opening/roles.ts'
 
 export interface Migration {
   readonly id: number

@@ -1,8 +1,8 @@
 // Reads what a visit needs, in one go; what the server does for it is functions/03_read.sql.
-import type { Checkpoint, Run, RunRef } from '../../model/records.ts'
+import type { Checkpoint, Run, RunRef } from '../../model/run/records.ts'
 import type { LoadAt, Loaded, Sealed } from '../store.ts'
-import type { Connection } from './connection.ts'
 import { Gather } from './gather.ts'
+import type { Connection } from './opening/connection.ts'
 import type { Columns, Table } from './tables.ts'
 import * as tables from './tables.ts'
 import { clean } from './text.ts'

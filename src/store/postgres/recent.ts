@@ -1,7 +1,7 @@
 // What was lately done, for metrics: one statement, made of a select for each figure.
 import * as limits from '../../model/limits.ts'
 import type { Recent } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 
 export async function recent(c: Connection, namespace: string, since: number): Promise<Recent> {
   const { schema } = c

@@ -1,6 +1,6 @@
 // Renews leases from a thread of its own, with a connection of its own.
 import type { Renewer } from '../store.ts'
-import { clientConfig, loadDriver, type Settings } from './driver.ts'
+import { clientConfig, loadDriver, type Settings } from './opening/driver.ts'
 
 export interface RenewerData {
   readonly settings: Settings

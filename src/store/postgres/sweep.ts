@@ -1,10 +1,10 @@
 // What comes due, and what waits for somebody; the rules are functions/05_sweep.sql.
 import * as limits from '../../model/limits.ts'
-import type { Item } from '../../model/records.ts'
-import { checkRetention } from '../retention.ts'
+import type { Item } from '../../model/run/records.ts'
+import { checkRetention } from '../rules/retention.ts'
 import { sharedText } from '../seal.ts'
 import type { Backlog, Retention, ShareAnswer, Shared, ShareKey, WakePass } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 import * as tables from './tables.ts'
 import { clean } from './text.ts'
 

@@ -3,10 +3,10 @@
 // seen, by 012_seen_steps.sql; that
 // one of those that follow the same head is written, by 015_heads.sql.
 
+import { checked, onLine, stepPage, stepsOf } from '../rules/threads.ts'
 import type { Seen, SpaceRef, StepFilter, ThreadStep, ThreadsPort } from '../store.ts'
-import { checked, onLine, stepPage, stepsOf } from '../thread-rules.ts'
-import type { Connection } from './connection.ts'
 import { conditions } from './list.ts'
+import type { Connection } from './opening/connection.ts'
 import * as tables from './tables.ts'
 
 const steps = tables.threadSteps

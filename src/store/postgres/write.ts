@@ -1,9 +1,9 @@
 // Puts changes into the form they travel in: one list of rows a table, signed, each row once.
 
-import * as finality from '../finality.ts'
-import { lastForms } from '../finality.ts'
+import * as finality from '../rules/finality.ts'
+import { lastForms } from '../rules/finality.ts'
 import type { Changes, NewRun, RunChange } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 import type { Columns, Table } from './tables.ts'
 import * as tables from './tables.ts'
 

@@ -1,5 +1,5 @@
 // The ledger: calls, their attempts, and what was learnt about these later.
-import type { Attempt, CallRecord, Evidence } from '../../model/records.ts'
+import type { Attempt, CallRecord, Evidence } from '../../model/run/records.ts'
 import { allBut, count, describe, type Fields, flag, maybe, text, time } from './describe.ts'
 
 const recordFields: Fields<CallRecord> = {

@@ -1,5 +1,5 @@
 // What waits for people, what they said, and what people outside must be told.
-import type { Decision, Item, Notice } from '../../model/records.ts'
+import type { Decision, Item, Notice } from '../../model/run/records.ts'
 import { bodyOf } from '../item-body.ts'
 import { allBut, count, describe, type Fields, flag, json, maybe, text, time } from './describe.ts'
 

@@ -1,5 +1,5 @@
 // Runs, their checkpoints, their history, and what is sent to them by name.
-import type { Checkpoint, Event, Run, Signal } from '../../model/records.ts'
+import type { Checkpoint, Event, Run, Signal } from '../../model/run/records.ts'
 import { allBut, count, describe, type Fields, json, maybe, text, time } from './describe.ts'
 
 /** How a run ended is held still by triggers of their own: it may be retried, and swept. */

@@ -1,5 +1,5 @@
 // Rows to values of a database and back, made from the description of their table.
-import { canonical, NotPlainDataError } from '../../model/canonical.ts'
+import { canonical, NotPlainDataError } from '../../model/json/canonical.ts'
 import { blankRow, blankSealed, type Unchecked } from '../row.ts'
 import { type Described, type Field, type Key, keysOf } from '../schema/describe.ts'
 

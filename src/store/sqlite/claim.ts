@@ -3,14 +3,14 @@
 // Does not own: what a lease is and when it ends (lease.ts).
 // Invariants: D2 a claim raises the fence in the transaction that changes the holder, so that from
 // then on nothing of the former holder lands (I2). A look costs seeks by group, never by run.
-import type { Run, RunRef } from '../../model/records.ts'
-import { askedOf, workerDead } from '../claim-rules.ts'
-import { grouped, inTurn, rotated } from '../fair.ts'
+import type { Run, RunRef } from '../../model/run/records.ts'
+import { askedOf, workerDead } from '../rules/claim.ts'
+import { grouped, inTurn, rotated } from '../rules/fair.ts'
 import type { ClaimRequest } from '../store.ts'
-import type { Connection } from './connection.ts'
-import { storeError } from './errors.ts'
-import { movedSince } from './incarnation.ts'
+import { movedSince } from './identity/incarnation.ts'
 import { type Cause, lapse, lapsedHolders } from './lease.ts'
+import type { Connection } from './opening/connection.ts'
+import { storeError } from './opening/errors.ts'
 import * as tables from './tables.ts'
 import { applyRows, putRun } from './write.ts'
 

@@ -2,11 +2,11 @@
 // Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
 // is recognised by its id. I10 a park that overlooked an arrival writes nothing.
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Run, RunRef } from '../../model/records.ts'
-import { checkCommit, judge } from '../commit-rules.ts'
-import { isEnd, parentOf } from '../family.ts'
-import { checkChanges } from '../policy.ts'
-import { checkNotSwept } from '../retention.ts'
+import type { Run, RunRef } from '../../model/run/records.ts'
+import { checkCommit, judge } from '../rules/commit.ts'
+import { isEnd, parentOf } from '../rules/family.ts'
+import { checkChanges } from '../rules/policy.ts'
+import { checkNotSwept } from '../rules/retention.ts'
 import type {
   Amendment,
   Authority,
@@ -18,10 +18,10 @@ import type {
   NewRun,
   Parent,
 } from '../store.ts'
-import type { Connection } from './connection.ts'
-import { storeError } from './errors.ts'
 import { tellChildren, tellParent } from './family.ts'
-import { movedSince } from './incarnation.ts'
+import { movedSince } from './identity/incarnation.ts'
+import type { Connection } from './opening/connection.ts'
+import { storeError } from './opening/errors.ts'
 import { deathsOf, loadRows, selectHeld, selectRun } from './read.ts'
 import { applyRows, changeRun, insertRun, touchRun } from './write.ts'
 

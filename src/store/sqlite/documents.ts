@@ -1,9 +1,9 @@
 // The server's own small rows, and what people outside must be told.
 import * as limits from '../../model/limits.ts'
-import type { Notice } from '../../model/records.ts'
+import type { Notice } from '../../model/run/records.ts'
 import type { Document, DocumentFilter, DocumentsPort, NewDocument, Page } from '../store.ts'
-import type { Connection } from './connection.ts'
 import { page } from './list.ts'
+import type { Connection } from './opening/connection.ts'
 import type { SqlValue } from './tables.ts'
 import * as tables from './tables.ts'
 

@@ -1,10 +1,10 @@
 // What comes due (D6), and what waits for somebody.
-import type { Item } from '../../model/records.ts'
-import { woken } from '../family.ts'
+import type { Item } from '../../model/run/records.ts'
+import { woken } from '../rules/family.ts'
 import type { Backlog, WakePass } from '../store.ts'
-import type { Connection } from './connection.ts'
 import { arrive } from './family.ts'
 import { lapsedHolders } from './lease.ts'
+import type { Connection } from './opening/connection.ts'
 import * as tables from './tables.ts'
 
 const firstWake = 'select min(wake_at) from runs where wake_at is not null'

@@ -1,9 +1,9 @@
 // What a file tells of itself, and what is in it.
 import { statSync } from 'node:fs'
-import { countsOf, type ItemCount, type RunCount } from '../rules/counts.ts'
 import type { Adoption, OldItem, StoreFacts } from '../store.ts'
-import type { Connection } from './connection.ts'
-import { keyPath } from './key.ts'
+import { countsOf, type ItemCount, type RunCount } from '../whole-runs/counts.ts'
+import type { Connection } from './opening/connection.ts'
+import { keyPath } from './opening/key.ts'
 
 const runs = 'select namespace, state, count(*) as n from runs group by namespace, state'
 const items = `select kind, count(*) as n, sum(due_at is not null and due_at <= ?) as overdue

@@ -1,9 +1,9 @@
 // What a run's end or cancelling means for its parent and its children, inside the transaction of
 // the change that it follows from (I10).
-import type { Run } from '../../model/records.ts'
-import { toldOfCancel, toldOfEnd } from '../family.ts'
+import type { Run } from '../../model/run/records.ts'
+import { toldOfCancel, toldOfEnd } from '../rules/family.ts'
 import type { Changes, Parent, RunChange } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 import { selectRun } from './read.ts'
 import * as tables from './tables.ts'
 import { applyRows, changeRun, writeNews } from './write.ts'

@@ -1,29 +1,29 @@
 // The SQLite store: the default, embedded. One connection, on the main thread; a thread hop was
 // measured 1.6 times slower.
 import { systemClock } from '../../clock.ts'
-import type { RunRef } from '../../model/records.ts'
+import type { RunRef } from '../../model/run/records.ts'
 import type { LoadAt, Renewal, Store } from '../store.ts'
 import { claim } from './claim.ts'
 import { amend, commit, start } from './commit.ts'
-import type { Connection } from './connection.ts'
 import { documents } from './documents.ts'
 import * as due from './due.ts'
 import { facts } from './facts.ts'
-import { adopt, movedSince } from './incarnation.ts'
+import { adopt, movedSince } from './identity/incarnation.ts'
+import { overwrittenSince } from './identity/overwritten.ts'
 import * as lease from './lease.ts'
 import * as list from './list.ts'
 import * as lookup from './lookup.ts'
-import { openConnection, type SqliteOptions } from './open.ts'
-import { overwrittenSince } from './overwritten.ts'
+import type { Connection } from './opening/connection.ts'
+import { openConnection, type SqliteOptions } from './opening/open.ts'
+import { rotateKey } from './opening/rotate.ts'
 import { deathsOf, loadRows, selectChain, selectRun } from './read.ts'
 import { recent } from './recent.ts'
 import type { RenewerData } from './renewer.ts'
 import { createRetention } from './retention.ts'
-import { rotateKey } from './rotate.ts'
 import { putShare, takeShare } from './shares.ts'
 import { threads } from './threads.ts'
 
-export type { SqliteOptions } from './open.ts'
+export type { SqliteOptions } from './opening/open.ts'
 
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const c = openConnection(options)

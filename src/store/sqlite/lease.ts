@@ -3,11 +3,11 @@
 // Does not own: which runs a worker is given (claim.ts).
 // Invariants: I9 a death on record, or another boot, ends a lease at once.
 
-import type { Run } from '../../model/records.ts'
+import type { Run } from '../../model/run/records.ts'
 import { isOtherBoot } from '../boot.ts'
-import { workerDead } from '../claim-rules.ts'
+import { workerDead } from '../rules/claim.ts'
 import type { NewWorker, WorkerRow } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 import { bootProof } from './read.ts'
 import * as tables from './tables.ts'
 

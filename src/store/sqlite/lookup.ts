@@ -1,9 +1,9 @@
 // Questions that the engine and the open store ask besides a run's own rows.
-import { sha256 } from '../../model/canonical.ts'
-import type { RunRef, Signal } from '../../model/records.ts'
-import type { RunState } from '../../model/run-state.ts'
+import { sha256 } from '../../model/json/canonical.ts'
+import type { RunRef, Signal } from '../../model/run/records.ts'
+import type { RunState } from '../../model/run/states.ts'
 import type { GraphRow, OpenCall, VersionRow } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 import * as tables from './tables.ts'
 
 const graphById = `select fingerprint, content_json, registered_at from graphs

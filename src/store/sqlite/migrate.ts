@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { readRules, rulesDue, rulesText, rulesVersion } from '../sql/rules-version.ts'
-import { storeError } from './errors.ts'
-import { getMeta, setMeta } from './meta.ts'
-import { triggerTexts } from './triggers.ts'
+import { storeError } from './opening/errors.ts'
+import { getMeta, setMeta } from './opening/meta.ts'
+import { triggerTexts } from './opening/triggers.ts'
 
 export interface Migration {
   readonly id: number

@@ -1,10 +1,10 @@
 // Reads what a visit needs, in one go.
 
-import type { Attempt, Checkpoint, Run, RunRef } from '../../model/records.ts'
+import type { Attempt, Checkpoint, Run, RunRef } from '../../model/run/records.ts'
 import { isOtherBoot } from '../boot.ts'
-import type { Held } from '../commit-rules.ts'
+import type { Held } from '../rules/commit.ts'
 import type { LoadAt, Loaded, Sealed } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 import type { Table } from './tables.ts'
 import * as tables from './tables.ts'
 

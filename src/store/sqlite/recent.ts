@@ -2,7 +2,7 @@
 // costs the same however long the ledger is.
 import * as limits from '../../model/limits.ts'
 import type { Recent } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 
 const last = (table: string) =>
   `from ${table} where namespace = ?

@@ -4,10 +4,10 @@
 import Database from 'better-sqlite3'
 import { systemClock } from '../../clock.ts'
 import type { Renewer } from '../store.ts'
-import { storeError, translate } from './errors.ts'
-import { movedSince } from './incarnation.ts'
+import { movedSince } from './identity/incarnation.ts'
+import { exchangedSince, type Place } from './identity/place.ts'
 import { renewal } from './lease.ts'
-import { exchangedSince, type Place } from './place.ts'
+import { storeError, translate } from './opening/errors.ts'
 
 export interface RenewerData {
   readonly path: string

@@ -3,12 +3,12 @@
 // Invariants: the triggers let rows go only while their run stands in `sweeping`, which is empty
 // outside such a transaction. Whether the run has ended, and whether its parent may still ask for
 // it, is looked at again under the write lock. The run's row stays: its id is never a new run.
-import { callKeyOfAttempt } from '../../model/attempt-id.ts'
-import type { RunRef, Swept } from '../../model/records.ts'
-import { checkRetention, dueOf, keepsChildren, stages, tombstone } from '../retention.ts'
+import { callKeyOfAttempt } from '../../model/run/attempt-id.ts'
+import type { RunRef, Swept } from '../../model/run/records.ts'
+import { checkRetention, dueOf, keepsChildren, stages, tombstone } from '../rules/retention.ts'
 import type { Retention } from '../store.ts'
-import type { Connection } from './connection.ts'
 import { dropDocuments } from './documents.ts'
+import type { Connection } from './opening/connection.ts'
 import { selectRun } from './read.ts'
 import { putRun } from './write.ts'
 

@@ -2,7 +2,7 @@
 // until its time. What does not verify is not there.
 import { sharedText } from '../seal.ts'
 import type { ShareAnswer, Shared, ShareKey } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './opening/connection.ts'
 
 const ofKey = 'where namespace = ? and tool_name = ? and input_hash = ?'
 const share = `select maker, until, result_json, external_id, mac from shares ${ofKey}`

@@ -1,6 +1,7 @@
 // Threads that nobody needs any more.
-import type { Connection } from './connection.ts'
+
 import { lapse } from './lease.ts'
+import type { Connection } from './opening/connection.ts'
 
 // By jumping: a few seeks for a thread, however many steps it has.
 const idle = `with recursive thread (id) as (

@@ -2,10 +2,10 @@
 // Invariant: a step that is not whole has its parent: both are looked at and changed under the
 // write lock, whoever appends and whoever prunes.
 
+import { checked, isAsSeen, onLine, stepPage, stepsOf } from '../rules/threads.ts'
 import type { Pruning, SpaceRef, StepFilter, ThreadStep, ThreadsPort } from '../store.ts'
-import { checked, isAsSeen, onLine, stepPage, stepsOf } from '../thread-rules.ts'
-import type { Connection } from './connection.ts'
 import { where } from './list.ts'
+import type { Connection } from './opening/connection.ts'
 import * as tables from './tables.ts'
 import { listIdle } from './threads-idle.ts'
 

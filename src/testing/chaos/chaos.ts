@@ -9,12 +9,12 @@ import {
 } from '../../cli/chaos/file.ts'
 import { wrongMock } from '../../cli/chaos/module.ts'
 import { checkOptions, rulesHere, wrong } from '../../cli/chaos/options.ts'
-import type { ChaosReport } from '../../cli/chaos/report.ts'
-import { plainFindings } from '../../cli/chaos/text.ts'
+import type { ChaosReport } from '../../cli/chaos/report/report.ts'
+import { plainFindings } from '../../cli/chaos/report/text.ts'
 import type { Agent, Answers, Mocks, Signals } from '../../cli/chaos/types.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Graph } from '../../model/graph.ts'
-import type { RiskPolicy } from '../../model/risk.ts'
+import type { Graph } from '../../model/graph/graph.ts'
+import type { RiskPolicy } from '../../model/tool/risk.ts'
 import { type MemoryCast, MemoryStage } from './memory-stage.ts'
 
 interface ChaosHere extends ChaosSettings {

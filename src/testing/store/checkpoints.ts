@@ -1,4 +1,4 @@
-import type { Checkpoint, Run } from '../../model/records.ts'
+import type { Checkpoint, Run } from '../../model/run/records.ts'
 import type { Changes } from '../../store/store.ts'
 import {
   attempt,

@@ -1,5 +1,5 @@
-import type { Evidence, Run } from '../../model/records.ts'
-import { askedToEnd } from '../../store/family.ts'
+import type { Evidence, Run } from '../../model/run/records.ts'
+import { askedToEnd } from '../../store/rules/family.ts'
 import type { RunChange } from '../../store/store.ts'
 import {
   attempt,

@@ -1,4 +1,4 @@
-import type { Run } from '../../model/records.ts'
+import type { Run } from '../../model/run/records.ts'
 import type { Store } from '../../store/store.ts'
 import {
   attempt,

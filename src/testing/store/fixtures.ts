@@ -1,5 +1,5 @@
 // What the concerns share: a bench that opens a store of its own for every test, and rows to put.
-import { attemptPlace } from '../../model/attempt-id.ts'
+import { attemptPlace } from '../../model/run/attempt-id.ts'
 import type {
   Attempt,
   CallRecord,
@@ -11,8 +11,8 @@ import type {
   Run,
   RunRef,
   Signal,
-} from '../../model/records.ts'
-import { callKey } from '../../model/records.ts'
+} from '../../model/run/records.ts'
+import { callKey } from '../../model/run/records.ts'
 import { bootId } from '../../store/boot.ts'
 import { completed, corePorts, ports, portsOf } from '../../store/ports.ts'
 import type {

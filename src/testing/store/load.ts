@@ -1,5 +1,5 @@
-import { attemptId, attemptPlace } from '../../model/attempt-id.ts'
-import { bare, callKey } from '../../model/records.ts'
+import { attemptId, attemptPlace } from '../../model/run/attempt-id.ts'
+import { bare, callKey } from '../../model/run/records.ts'
 import {
   attempt,
   type Bench,

@@ -1,4 +1,4 @@
-import { sha256 } from '../../model/canonical.ts'
+import { sha256 } from '../../model/json/canonical.ts'
 import type { GraphRow } from '../../store/store.ts'
 import {
   type Bench,

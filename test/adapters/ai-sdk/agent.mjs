@@ -10,7 +10,7 @@ import { isCounterfoilError, open, workflow } from 'counterfoil'
 import { guardAgent } from 'counterfoil/ai-sdk'
 import { addFailpoints } from 'counterfoil/testing'
 import { z } from 'zod'
-import { post } from '../../crash/workload.mjs'
+import { post } from '../../crash/programs/workload.mjs'
 import { chargeClass, failpoint, sdkOf, sender } from './kit.mjs'
 
 const [, , store = '', port = '0', how = 'alone', major = 'ai', dieAt = '-', threads = 't1'] =

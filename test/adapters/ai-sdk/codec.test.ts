@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { fromPlain, toPlain } from '../../../src/adapters/ai-sdk/codec.ts'
-import { canonical } from '../../../src/model/canonical.ts'
+import { canonical } from '../../../src/model/json/canonical.ts'
 import { fc } from '../../seed.ts'
 
 const through = (value: unknown) => fromPlain(JSON.parse(canonical(toPlain(value))))

@@ -1,7 +1,7 @@
 // What the agents of the kill tests share: where they die, which major they use, and how their
 // tools reach the upstream.
 import { callInfo } from 'counterfoil/ai-sdk'
-import { post } from '../../crash/workload.mjs'
+import { post } from '../../crash/programs/workload.mjs'
 
 /** Kills this process at the n-th hit of a name (`name:n`); `-` is never. */
 export function failpoint(/** @type {string} */ dieAt) {

@@ -14,7 +14,7 @@ import { open } from 'counterfoil'
 import { CounterfoilSaver, callInfo, guard, watch } from 'counterfoil/langgraph'
 import { addFailpoints } from 'counterfoil/testing'
 import { z } from 'zod'
-import { post } from '../../crash/workload.mjs'
+import { post } from '../../crash/programs/workload.mjs'
 
 const [, , store = '', port = '0', how = 'guarded', dieAt = '-', given = '{}'] = process.argv
 const { threads = [], answers = {}, watched = [], requests = 1 } = JSON.parse(given)

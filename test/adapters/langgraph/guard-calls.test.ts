@@ -14,6 +14,7 @@ import {
 import { createReactAgent, ToolNode } from '@langchain/langgraph/prebuilt'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { fromPlain, toPlain } from '../../../src/adapters/langgraph/guard/values.ts'
 import {
   type AnsweredCall,
   CounterfoilSaver,
@@ -23,7 +24,6 @@ import {
   guardNode,
   guardTask,
 } from '../../../src/adapters/langgraph/index.ts'
-import { fromPlain, toPlain } from '../../../src/adapters/langgraph/values.ts'
 import { asking, lastText, mailer, opens, pure, says, thread, unsafe, waitsFor } from './lab.ts'
 
 describe('declarations', () => {

@@ -4,8 +4,8 @@ import { afterAll, expect, test } from 'vitest'
 import { CounterfoilSaver, guardGraph, watch } from '../../../src/adapters/langgraph/index.ts'
 import type { Counterfoil } from '../../../src/index.ts'
 import { settled, thread, waitsFor } from './lab.ts'
-import { built, type Invokable, line, straight, type Upstream } from './line-graphs.ts'
-import { memory, postgres, sqlite } from './saver-stores.ts'
+import { built, type Invokable, line, straight, type Upstream } from './line/graphs.ts'
+import { memory, postgres, sqlite } from './saver/stores.ts'
 
 const stores = [memory(), sqlite(), postgres()]
 const [inMemory] = stores as [(typeof stores)[number]]

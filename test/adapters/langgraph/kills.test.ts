@@ -4,7 +4,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { type Effect, faults, Site } from '../../crash/driver.ts'
-import { answerTo } from '../../crash/truth.mjs'
+import { answerTo } from '../../crash/programs/truth.mjs'
 import { describePostgres, postgresUrl } from '../../postgres/bench.ts'
 import { killsWanted as wanted } from '../../size.ts'
 

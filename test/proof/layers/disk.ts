@@ -79,7 +79,7 @@ export const disk: Layer = {
 async function unheeded(): Promise<Control> {
   const load = loads['workflow']
   if (load === undefined) throw new Error('no load')
-  const flags = ['--import', new URL('../../crash/deaf.mjs', import.meta.url).href]
+  const flags = ['--import', new URL('../../crash/programs/deaf.mjs', import.meta.url).href]
   let injected = 0
   const wrong: string[] = []
   // From where the work begins to where the log is brought into the database, at the end.

@@ -66,7 +66,7 @@ interface Damaged {
 async function damages(first: number, count: number, control = false): Promise<Outcome> {
   const site = await Site.open()
   const flags = control
-    ? ['--import', new URL('../../crash/unsealed.mjs', import.meta.url).href]
+    ? ['--import', new URL('../../crash/programs/harm/unsealed.mjs', import.meta.url).href]
     : []
   const more = control ? ['receipts'] : []
   const args = [ledger(), String(first), String(count), site.port, ...more]

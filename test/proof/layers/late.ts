@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isCounterfoilError } from '../../../src/index.ts'
 import { type Effect, faults, Site, script } from '../../crash/driver.ts'
 import { checkHistory } from '../../crash/history.ts'
-import { answerTo } from '../../crash/truth.mjs'
+import { answerTo } from '../../crash/programs/truth.mjs'
 import { type Control, chanceOf, type Layer, nothing, type Outcome } from '../layer.ts'
 
 /**

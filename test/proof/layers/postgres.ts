@@ -1,7 +1,7 @@
 // What a fleet on Postgres suffers: the server killed, acknowledgements lost on either side, lines
 // in black holes, workers that stand still, clocks that are wrong.
 import { programmes } from '../../crash/faults.ts'
-import * as controls from '../../crash/postgres-controls.ts'
+import * as controls from '../../crash/postgres/controls.ts'
 import { type Control, chanceOf, type Layer, type Outcome } from '../layer.ts'
 import { outcomeOf, Server } from '../server.ts'
 

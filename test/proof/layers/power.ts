@@ -109,7 +109,7 @@ export const power: Layer = {
 /** SQLite with synchronous=NORMAL acknowledges what it has not synced. */
 async function normal(): Promise<Control> {
   const load = known('workflow')
-  const flags = ['--import', new URL('../../crash/normal.mjs', import.meta.url).href]
+  const flags = ['--import', new URL('../../crash/programs/normal.mjs', import.meta.url).href]
   // A store that the cut leaves empty is refused for its witness: it is there and synced before.
   const made = (site: Site) => site.with(async () => {})
   const site = await Site.open()

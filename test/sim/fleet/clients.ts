@@ -1,11 +1,11 @@
 // Those who use a fleet from outside: whoever starts runs, sends signals, calls back, and the hosts
 // of foreign workflows. Whoever is not answered asks again.
 import { Callbacks } from '../../../src/client/callbacks.ts'
+import { sendSignal } from '../../../src/client/run/signal.ts'
+import { startRun } from '../../../src/client/run/start.ts'
 import { Scope } from '../../../src/client/scope.ts'
-import { sendSignal } from '../../../src/client/signal.ts'
-import { startRun } from '../../../src/client/start.ts'
 import { type CounterfoilError, isCounterfoilError } from '../../../src/model/errors.ts'
-import type { Graph } from '../../../src/model/graph.ts'
+import type { Graph } from '../../../src/model/graph/graph.ts'
 import { Scopes } from '../../../src/worker/scopes.ts'
 import { type RunPlan, stepsOf } from './plan.ts'
 import type { SimProcess, Site } from './process.ts'

@@ -1,7 +1,7 @@
 // One schedule: a fleet of workers, hosts, clients and a person on one memory store, under one
 // virtual time, with the faults of its plan. The same plan gives the same events, to the letter.
 import { createHash } from 'node:crypto'
-import { verifyLedger } from '../../../src/client/verify.ts'
+import { verifyLedger } from '../../../src/client/ledger/verify.ts'
 import { openMemory } from '../../../src/store/memory/index.ts'
 import { Worker } from '../../../src/worker/worker.ts'
 import { Clients, type Foreign, Host } from './clients.ts'

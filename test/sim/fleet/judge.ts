@@ -1,6 +1,6 @@
 // What must be true of a fleet when all is over, by the world's own count.
-import { callKeyOfAttempt } from '../../../src/model/attempt-id.ts'
-import type { Run } from '../../../src/model/records.ts'
+import { callKeyOfAttempt } from '../../../src/model/run/attempt-id.ts'
+import type { Run } from '../../../src/model/run/records.ts'
 import { type Plan, type RunPlan, stepsOf } from './plan.ts'
 import { tokensOf } from './watch.ts'
 import type { Landing } from './world.ts'

@@ -1,9 +1,9 @@
 // The person of a fleet: approves, and answers doubts by a look at the world, as late as the rules
 // ask for or earlier where they can make sure. They tell the truth, as far as it can be seen.
-import { Inbox } from '../../../src/client/inbox.ts'
-import { attemptPlace } from '../../../src/model/attempt-id.ts'
+import { Inbox } from '../../../src/client/inbox/inbox.ts'
 import { isCounterfoilError } from '../../../src/model/errors.ts'
-import { type Item, keyOf } from '../../../src/model/records.ts'
+import { attemptPlace } from '../../../src/model/run/attempt-id.ts'
+import { type Item, keyOf } from '../../../src/model/run/records.ts'
 import type { SimProcess, Site } from './process.ts'
 import { stream } from './schedule.ts'
 import type { SimInput, World } from './world.ts'

@@ -1,11 +1,11 @@
 // A simulated process: its own clock, and the store as it sees it through a line that is slow,
 // loses answers, and brings news late or never.
 import type { Clock } from '../../../src/clock.ts'
+import { RateLimits } from '../../../src/engine/attempt/rate-limit.ts'
 import { Committer } from '../../../src/engine/committer.ts'
-import type { Engine } from '../../../src/engine/execute.ts'
-import { RateLimits } from '../../../src/engine/rate-limit.ts'
-import type { Graph } from '../../../src/model/graph.ts'
-import type { Run } from '../../../src/model/records.ts'
+import type { Engine } from '../../../src/engine/visit/execute.ts'
+import type { Graph } from '../../../src/model/graph/graph.ts'
+import type { Run } from '../../../src/model/run/records.ts'
 import type { Commit, Store } from '../../../src/store/store.ts'
 import type { Liveness } from '../../../src/worker/liveness.ts'
 import type { Fault } from './plan.ts'

@@ -1,11 +1,11 @@
 // The code that a fleet carries: a workflow and a graph that do what their input says, step by
 // step, and tell the watch what they were given.
-import type { LiveCall } from '../../../src/engine/attempt.ts'
-import type { Context } from '../../../src/model/context.ts'
+import type { LiveCall } from '../../../src/engine/attempt/attempt.ts'
 import { isCounterfoilError } from '../../../src/model/errors.ts'
-import { type Graph, graph, workflow } from '../../../src/model/graph.ts'
-import type { Schema } from '../../../src/model/schema.ts'
-import { type CallInfo, type Tool, tool } from '../../../src/model/tool.ts'
+import type { Context } from '../../../src/model/graph/context.ts'
+import { type Graph, graph, workflow } from '../../../src/model/graph/graph.ts'
+import type { Schema } from '../../../src/model/tool/schema.ts'
+import { type CallInfo, type Tool, tool } from '../../../src/model/tool/tool.ts'
 import type { CallClass, Step } from './plan.ts'
 import { hashOf, type Owner } from './schedule.ts'
 import type { Observed, Watch } from './watch.ts'

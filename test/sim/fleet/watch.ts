@@ -1,9 +1,9 @@
 // Sees everything that reaches the store, and compares it with what must be true at that moment:
 // one winner a fence, no dispatch without a durable intent, a history that is a prefix of what the
 // code has observed. It has its own books and asks the store for nothing.
-import { callKeyOfAttempt, placeOfAttempt } from '../../../src/model/attempt-id.ts'
-import { keyOf, type Run } from '../../../src/model/records.ts'
-import { isEnded } from '../../../src/model/run-state.ts'
+import { callKeyOfAttempt, placeOfAttempt } from '../../../src/model/run/attempt-id.ts'
+import { keyOf, type Run } from '../../../src/model/run/records.ts'
+import { isEnded } from '../../../src/model/run/states.ts'
 import type { Amendment, Changes, Commit, CommitResult, Loaded } from '../../../src/store/store.ts'
 import type { Owner } from './schedule.ts'
 

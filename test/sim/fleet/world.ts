@@ -1,8 +1,8 @@
 // The upstreams of a fleet. They outlive every worker: what was sent may land after its sender died
 // or gave up, and is counted here and nowhere else.
-import type { LiveCall } from '../../../src/engine/attempt.ts'
+import type { LiveCall } from '../../../src/engine/attempt/attempt.ts'
 import { NotSentError, RefusedError } from '../../../src/model/errors.ts'
-import type { CallInfo } from '../../../src/model/tool.ts'
+import type { CallInfo } from '../../../src/model/tool/tool.ts'
 import type { CallClass } from './plan.ts'
 import { type Owner, type Schedule, stream } from './schedule.ts'
 

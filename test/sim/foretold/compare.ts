@@ -1,6 +1,6 @@
 // What was foretold of a run, beside what has become of it.
-import type { Preview, PreviewCall } from '../../../src/client/preview.ts'
-import { type Item, keyOf } from '../../../src/model/records.ts'
+import type { Preview, PreviewCall } from '../../../src/client/run/preview.ts'
+import { type Item, keyOf } from '../../../src/model/run/records.ts'
 import type { Lab } from '../../lab.ts'
 import type { Upstream } from './world.ts'
 

@@ -1,9 +1,9 @@
 // One life of a random program: killed at random moments, decided, signalled, called back and tried
 // again; before every resume it is foretold, and afterwards compared (C7).
-import type { Fate } from '../../../src/client/retry.ts'
+import type { Fate } from '../../../src/client/run/retry.ts'
 import type { DecideRequest } from '../../../src/model/decisions/decide.ts'
-import type { Graph } from '../../../src/model/graph.ts'
-import type { Item } from '../../../src/model/records.ts'
+import type { Graph } from '../../../src/model/graph/graph.ts'
+import type { Item } from '../../../src/model/run/records.ts'
 import { Lab } from '../../lab.ts'
 import { seeded } from '../clock.ts'
 import { generate, type Kind, mutate, type Program } from '../program.ts'

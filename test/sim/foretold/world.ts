@@ -1,12 +1,13 @@
 // The tools of the programs that are foretold: one for every way in which a call can be on record,
 // and an upstream that remembers what was sent.
-import { canonical, sha256 } from '../../../src/model/canonical.ts'
-import type { Context } from '../../../src/model/context.ts'
+
 import { NotSentError, RefusedError } from '../../../src/model/errors.ts'
-import type { Graph } from '../../../src/model/graph.ts'
-import type { CallRecord } from '../../../src/model/records.ts'
-import type { RiskPolicy } from '../../../src/model/risk.ts'
-import type { CallInfo } from '../../../src/model/tool.ts'
+import type { Context } from '../../../src/model/graph/context.ts'
+import type { Graph } from '../../../src/model/graph/graph.ts'
+import { canonical, sha256 } from '../../../src/model/json/canonical.ts'
+import type { CallRecord } from '../../../src/model/run/records.ts'
+import type { RiskPolicy } from '../../../src/model/tool/risk.ts'
+import type { CallInfo } from '../../../src/model/tool/tool.ts'
 import { type Fake, type FakeOptions, fake, flow, type Lab, work } from '../../lab.ts'
 import { type CallNode, hash, type Program, run } from '../program.ts'
 

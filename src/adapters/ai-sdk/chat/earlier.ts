@@ -3,7 +3,7 @@
 // the model and to the client. It is looked at while the conversation is held, so that nothing of
 // an earlier request is still under way.
 import type { FailureData } from '../../../model/errors.ts'
-import { occurrenceOf } from '../../../model/scope.ts'
+import { occurrenceOf } from '../../../model/run/scope.ts'
 import { fromPlain, toPlain } from '../codec.ts'
 import {
   type AskedCall,

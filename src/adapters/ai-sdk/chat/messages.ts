@@ -1,8 +1,9 @@
 // The messages of a request of `useChat`, as its transport sends them: what may be wrong with them,
 // and how much of the last answer the agent goes on from.
-import { decodeUtf8, readBytes } from '../../../model/body.ts'
-import { canonical } from '../../../model/canonical.ts'
+
 import { CounterfoilError } from '../../../model/errors.ts'
+import { decodeUtf8, readBytes } from '../../../model/json/body.ts'
+import { canonical } from '../../../model/json/canonical.ts'
 import type { UiMessage } from '../past.ts'
 import type { NamedCall } from '../places.ts'
 

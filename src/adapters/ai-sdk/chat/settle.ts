@@ -4,7 +4,7 @@
 // wanted by a turn that is over, and the user may have thought better of it. It lapses, on record.
 import type { Counterfoil, Scope, Tool } from '../../../index.ts'
 import { CallFailedError, isCounterfoilError, NotSentError } from '../../../model/errors.ts'
-import { makeTool } from '../../../model/tool.ts'
+import { makeTool } from '../../../model/tool/tool.ts'
 import { fromPlain, toPlain } from '../codec.ts'
 import { isAnswer } from '../failure.ts'
 import { openPlace } from '../host.ts'

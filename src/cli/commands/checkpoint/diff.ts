@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { findOwnRun } from '../../find.ts'
-import { type Change, stateDiff } from '../../state-diff.ts'
-import { clean, clip, plural } from '../../text.ts'
+import { type Change, stateDiff } from '../../show/state-diff.ts'
+import { clean, clip, plural } from '../../show/text.ts'
 import { wholeNumber } from '../../usage.ts'
 
 const help = `

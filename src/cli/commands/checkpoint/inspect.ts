@@ -1,14 +1,18 @@
 // counterfoil checkpoint inspect
 import type { Command } from 'commander'
-import { type CheckpointLook, goodVisits, inspectCheckpoint } from '../../../client/checkpoints.ts'
+import {
+  type CheckpointLook,
+  goodVisits,
+  inspectCheckpoint,
+} from '../../../client/run/checkpoints.ts'
 import { checkpointJson } from '../../../client/wire/checkpoint.ts'
 import { systemClock } from '../../../clock.ts'
-import type { Run } from '../../../model/records.ts'
+import type { Run } from '../../../model/run/records.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
-import { field, jsonField } from '../../fields.ts'
 import { findOwnRun } from '../../find.ts'
 import { exitCodes } from '../../report.ts'
-import { bytes, plural, when } from '../../text.ts'
+import { field, jsonField } from '../../show/fields.ts'
+import { bytes, plural, when } from '../../show/text.ts'
 import { wholeNumber } from '../../usage.ts'
 
 const help = `

@@ -1,14 +1,14 @@
 // counterfoil checkpoint list
 import type { Command } from 'commander'
-import { goodVisits } from '../../../client/checkpoints.ts'
+import { goodVisits } from '../../../client/run/checkpoints.ts'
 import { checkpointJson } from '../../../client/wire/checkpoint.ts'
 import { systemClock } from '../../../clock.ts'
-import type { Run } from '../../../model/records.ts'
+import type { Run } from '../../../model/run/records.ts'
 import type { CheckpointRow } from '../../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { findOwnRun } from '../../find.ts'
-import { renderTable } from '../../table.ts'
-import { bytes, plural, relative } from '../../text.ts'
+import { renderTable } from '../../show/table.ts'
+import { bytes, plural, relative } from '../../show/text.ts'
 
 interface Options {
   verify?: boolean

@@ -1,20 +1,20 @@
 // counterfoil checkpoint pin
 import type { Command } from 'commander'
-import { inspectCheckpoint } from '../../../client/checkpoints.ts'
-import { type Ledger, readLedger } from '../../../client/ledger.ts'
+import { type Ledger, readLedger } from '../../../client/ledger/ledger.ts'
+import { inspectCheckpoint } from '../../../client/run/checkpoints.ts'
 import { recordJson, runJson } from '../../../client/wire/rows.ts'
 import { systemClock } from '../../../clock.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
-import { isAsked, type Run } from '../../../model/records.ts'
-import { isEnded, type RunState } from '../../../model/run-state.ts'
+import { isAsked, type Run } from '../../../model/run/records.ts'
+import { isEnded, type RunState } from '../../../model/run/states.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
 import { findOwnRun, findRun } from '../../find.ts'
 import { confirmed } from '../../prompt.ts'
-import { renderTable } from '../../table.ts'
-import { relative, wrap } from '../../text.ts'
+import { renderTable } from '../../show/table.ts'
+import { relative, wrap } from '../../show/text.ts'
+import { whoGoesOn } from '../../show/worker-life.ts'
 import { wholeNumber } from '../../usage.ts'
-import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {
   by?: string

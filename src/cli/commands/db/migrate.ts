@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { migratePostgres } from '../../../store/postgres/index.ts'
 import { addGlobals, type Cli, cliOf } from '../../cli.ts'
-import { plural, wrap } from '../../text.ts'
+import { plural, wrap } from '../../show/text.ts'
 import { atServer, serverOf } from './server.ts'
 
 const help = `

@@ -6,8 +6,8 @@ import {
   postgresStatus,
 } from '../../../store/postgres/index.ts'
 import { addGlobals, type Cli, cliOf } from '../../cli.ts'
-import { field } from '../../fields.ts'
-import { plural } from '../../text.ts'
+import { field } from '../../show/fields.ts'
+import { plural } from '../../show/text.ts'
 import { atServer, serverOf } from './server.ts'
 
 const help = `

@@ -1,11 +1,11 @@
 // counterfoil inbox decide: one decision about items that are alike
 import type { Command } from 'commander'
-import type { BulkItem, BulkResult } from '../../../client/bulk.ts'
+import type { BulkItem, BulkResult } from '../../../client/inbox/bulk.ts'
 import { decisionJson, itemJson } from '../../../client/wire/rows.ts'
 import { outcomesForMany } from '../../../model/decisions/alike.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
-import { nextAfter } from '../../next.ts'
-import { clean } from '../../text.ts'
+import { nextAfter } from '../../show/next.ts'
+import { clean } from '../../show/text.ts'
 import { oneOf, usageError, wholeNumber } from '../../usage.ts'
 
 const help = `

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { iso } from '../../../client/wire/iso.ts'
 import { addGlobals, type Cli, cliOf, userName, withStore } from '../../cli.ts'
-import { clean } from '../../text.ts'
+import { clean } from '../../show/text.ts'
 
 const help = `
 Whoever looks at the item sees it, with your name and the time. It decides

@@ -1,13 +1,18 @@
 // counterfoil ledger show
 import type { Command } from 'commander'
-import { type Ledger, type LedgerEntry, readLedger, withResults } from '../../../client/ledger.ts'
+import {
+  type Ledger,
+  type LedgerEntry,
+  readLedger,
+  withResults,
+} from '../../../client/ledger/ledger.ts'
 import { entryJson } from '../../../client/wire/ledger.ts'
 import { decisionJson } from '../../../client/wire/rows.ts'
-import type { Run } from '../../../model/records.ts'
+import type { Run } from '../../../model/run/records.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { findRun } from '../../find.ts'
-import { decisionWords, entryLines, visitTitle } from '../../ledger-lines.ts'
-import { plural } from '../../text.ts'
+import { decisionWords, entryLines, visitTitle } from '../../show/ledger-lines.ts'
+import { plural } from '../../show/text.ts'
 import { suggestion, wholeNumber } from '../../usage.ts'
 
 interface Options {

@@ -1,10 +1,10 @@
 // counterfoil ledger verify
 import type { Command } from 'commander'
-import { type VerifyReport, verifyLedger } from '../../../client/verify.ts'
+import { type VerifyReport, verifyLedger } from '../../../client/ledger/verify.ts'
 import { verifyJson } from '../../../client/wire/ledger.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { exitCodes } from '../../report.ts'
-import { clean, clip, plural, wrap } from '../../text.ts'
+import { clean, clip, plural, wrap } from '../../show/text.ts'
 
 const help = `
 Checks every signature, and what the rows of a run say about each other and

@@ -2,12 +2,12 @@
 import type { Command } from 'commander'
 import { documentJson } from '../../../client/wire/run.ts'
 import { systemClock } from '../../../clock.ts'
-import type { RunDocument } from '../../../model/document.ts'
+import type { RunDocument } from '../../../model/run/document.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
-import { field, jsonField } from '../../fields.ts'
 import { findOwnRun } from '../../find.ts'
-import { renderTable } from '../../table.ts'
-import { plural, relative } from '../../text.ts'
+import { field, jsonField } from '../../show/fields.ts'
+import { renderTable } from '../../show/table.ts'
+import { plural, relative } from '../../show/text.ts'
 
 const help = `
 What an agent's context is rebuilt from: the task, the plan, what was done with

@@ -1,11 +1,11 @@
 // counterfoil run preview
 import type { Command } from 'commander'
-import type { Preview, PreviewAction } from '../../../client/preview.ts'
+import type { Preview, PreviewAction } from '../../../client/run/preview.ts'
 import { previewJson } from '../../../client/wire/run.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { findRun } from '../../find.ts'
-import { renderTable } from '../../table.ts'
-import { plural, wrap } from '../../text.ts'
+import { renderTable } from '../../show/table.ts'
+import { plural, wrap } from '../../show/text.ts'
 
 const help = `
   replay   its recorded result or failure is given again; nothing is sent

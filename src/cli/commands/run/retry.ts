@@ -1,18 +1,18 @@
 // counterfoil run retry
 import type { Command } from 'commander'
-import type { FailedCall, Fate } from '../../../client/retry.ts'
+import type { FailedCall, Fate } from '../../../client/run/retry.ts'
 import { runJson } from '../../../client/wire/rows.ts'
 import { fateWords } from '../../../model/decisions/words.ts'
 import { CounterfoilError } from '../../../model/errors.ts'
-import type { Run } from '../../../model/records.ts'
+import type { Run } from '../../../model/run/records.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
-import { field, jsonField } from '../../fields.ts'
 import { findRun } from '../../find.ts'
 import { chosen, typed } from '../../prompt.ts'
-import { plural, wrap } from '../../text.ts'
+import { field, jsonField } from '../../show/fields.ts'
+import { plural, wrap } from '../../show/text.ts'
+import { whoGoesOn } from '../../show/worker-life.ts'
 import { jsonFault, nearest, parseJson, usageError } from '../../usage.ts'
-import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {
   by?: string

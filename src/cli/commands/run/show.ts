@@ -1,6 +1,6 @@
 // counterfoil run show
 import type { Command } from 'commander'
-import { placeOf } from '../../../client/ledger.ts'
+import { placeOf } from '../../../client/ledger/ledger.ts'
 import { iso } from '../../../client/wire/iso.ts'
 import {
   decisionJson,
@@ -11,17 +11,17 @@ import {
 } from '../../../client/wire/rows.ts'
 import { systemClock } from '../../../clock.ts'
 import { isCounterfoilError } from '../../../model/errors.ts'
-import type { CallRecord, Decision, Event, Item, Run } from '../../../model/records.ts'
+import type { CallRecord, Decision, Event, Item, Run } from '../../../model/run/records.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { rowsOf } from '../../../store/pages.ts'
 import type { Sealed } from '../../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
-import { eventTable } from '../../event-lines.ts'
 import { findRun, type Tail, tailOf } from '../../find.ts'
-import { renderTable } from '../../table.ts'
-import { clean, clip, duration, plural, relative, wrap } from '../../text.ts'
+import { eventTable } from '../../show/event-lines.ts'
+import { renderTable } from '../../show/table.ts'
+import { clean, clip, duration, plural, relative, wrap } from '../../show/text.ts'
+import { waitWords } from '../../show/waits.ts'
 import { wholeNumber } from '../../usage.ts'
-import { waitWords } from '../../waits.ts'
 import { stateColor } from '../runs.ts'
 
 interface Options {

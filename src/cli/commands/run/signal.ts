@@ -2,9 +2,9 @@
 import type { Command } from 'commander'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { findRun } from '../../find.ts'
-import { wrap } from '../../text.ts'
+import { wrap } from '../../show/text.ts'
+import { whoGoesOn } from '../../show/worker-life.ts'
 import { parseJson } from '../../usage.ts'
-import { whoGoesOn } from '../../worker-life.ts'
 
 const help = `
 The run takes it with ctx.signal('name'): at once if it waits for it, else when

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
 import { findOwnRun } from '../../find.ts'
-import { clean } from '../../text.ts'
+import { clean } from '../../show/text.ts'
 import { wholeNumber } from '../../usage.ts'
 
 const help = `

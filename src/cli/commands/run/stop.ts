@@ -1,16 +1,16 @@
 // counterfoil run pause, resume and cancel
 import type { Command } from 'commander'
-import type { Stopping } from '../../../client/stop.ts'
+import type { Stopping } from '../../../client/run/stop.ts'
 import { runJson } from '../../../client/wire/rows.ts'
-import type { Run } from '../../../model/records.ts'
-import { isEnded } from '../../../model/run-state.ts'
+import type { Run } from '../../../model/run/records.ts'
+import { isEnded } from '../../../model/run/states.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
 import { findRun } from '../../find.ts'
 import { exitCodes } from '../../report.ts'
-import { wrap } from '../../text.ts'
+import { wrap } from '../../show/text.ts'
+import { whoGoesOn } from '../../show/worker-life.ts'
 import { type Interrupt, interrupted, waitFor } from '../../wait.ts'
-import { whoGoesOn } from '../../worker-life.ts'
 
 interface Options {
   by?: string

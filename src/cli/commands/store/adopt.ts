@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Counterfoil } from '../../../open.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
-import { wrap } from '../../text.ts'
+import { wrap } from '../../show/text.ts'
 
 interface Options {
   by?: string

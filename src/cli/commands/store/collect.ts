@@ -6,7 +6,7 @@ import { openFiles } from '../../../blob/files.ts'
 import { systemClock } from '../../../clock.ts'
 import { blobDirOf } from '../../../open.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
-import { bytes, plural, wrap } from '../../text.ts'
+import { bytes, plural, wrap } from '../../show/text.ts'
 import { usageError } from '../../usage.ts'
 
 const help = `

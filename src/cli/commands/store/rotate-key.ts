@@ -1,7 +1,7 @@
 // counterfoil store rotate-key
 import type { Command } from 'commander'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
-import { wrap } from '../../text.ts'
+import { wrap } from '../../show/text.ts'
 
 const help = `
 Every record is signed with a key that lies beside the store (<file>.key), so

@@ -7,8 +7,8 @@ import { systemClock } from '../../../clock.ts'
 import { blobDirOf, type Counterfoil } from '../../../open.ts'
 import type { StoreFacts } from '../../../store/store.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
-import { field } from '../../fields.ts'
-import { bytes, plural, relative, wrap } from '../../text.ts'
+import { field } from '../../show/fields.ts'
+import { bytes, plural, relative, wrap } from '../../show/text.ts'
 
 interface Status {
   readonly url: string

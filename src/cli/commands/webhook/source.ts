@@ -4,7 +4,7 @@ import { isName } from '../../../model/name.ts'
 import * as sources from '../../../server/webhooks/source.ts'
 import { addGlobals, type Cli, cliOf, userName, withStore } from '../../cli.ts'
 import { addExample } from '../../example.ts'
-import { wrap } from '../../text.ts'
+import { wrap } from '../../show/text.ts'
 import { oneOf, usageError } from '../../usage.ts'
 
 const help = `

@@ -6,7 +6,7 @@ import type { Counterfoil } from '../../../open.ts'
 import type { WorkerRow } from '../../../store/store.ts'
 import { assertedDeath } from '../../../worker/asserted.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
-import { wrap } from '../../text.ts'
+import { wrap } from '../../show/text.ts'
 import { nearest } from '../../usage.ts'
 
 interface Options {

@@ -10,8 +10,8 @@ import type { Store, WorkerRow } from '../../../store/store.ts'
 import { declareDead } from '../../../worker/liveness.ts'
 import { machineOf } from '../../../worker/machine.ts'
 import { addGlobals, type Cli, cliOf, withStore } from '../../cli.ts'
-import { renderTable } from '../../table.ts'
-import { duration, relative } from '../../text.ts'
+import { renderTable } from '../../show/table.ts'
+import { duration, relative } from '../../show/text.ts'
 
 interface Options {
   all?: boolean

@@ -10,7 +10,7 @@ import { Loop } from '../../../worker/loop.ts'
 import type { Stopped, Worker } from '../../../worker/worker.ts'
 import { type Cli, cliOf, withCounterfoil } from '../../cli.ts'
 import { loadFile } from '../../dev/load.ts'
-import { plural } from '../../text.ts'
+import { plural } from '../../show/text.ts'
 import { milliseconds, wholeNumber } from '../../usage.ts'
 
 const shownMax = 5

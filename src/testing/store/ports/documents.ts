@@ -1,4 +1,4 @@
-import type { Notice } from '../../../model/records.ts'
+import type { Notice } from '../../../model/run/records.ts'
 import type { NewDocument } from '../../../store/store.ts'
 import { type Bench, item, namespace, newRun, ref, type Subject } from '../fixtures.ts'
 

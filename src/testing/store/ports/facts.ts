@@ -1,4 +1,4 @@
-import type { Run } from '../../../model/records.ts'
+import type { Run } from '../../../model/run/records.ts'
 import { type Bench, item, namespace, newRun, type Subject } from '../fixtures.ts'
 
 export function factConcern({ describe, on, expect }: Bench): void {

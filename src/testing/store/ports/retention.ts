@@ -1,5 +1,5 @@
 import * as limits from '../../../model/limits.ts'
-import type { Run } from '../../../model/records.ts'
+import type { Run } from '../../../model/run/records.ts'
 import type { RunChange } from '../../../store/store.ts'
 import {
   attempt,

@@ -1,5 +1,5 @@
+import { asidePrefix, bodySum } from '../../../store/rules/threads.ts'
 import type { ThreadStep } from '../../../store/store.ts'
-import { asidePrefix, bodySum } from '../../../store/thread-rules.ts'
 import type { Bench, Subject } from '../fixtures.ts'
 import { listed, put, space, step } from './thread-fixtures.ts'
 

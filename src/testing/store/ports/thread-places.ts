@@ -1,5 +1,5 @@
+import { bodySum } from '../../../store/rules/threads.ts'
 import type { Seen, ThreadStep } from '../../../store/store.ts'
-import { bodySum } from '../../../store/thread-rules.ts'
 import type { Bench } from '../fixtures.ts'
 import { listed, put, space, step, write } from './thread-fixtures.ts'
 

@@ -1,4 +1,4 @@
-import type { Run } from '../../../model/records.ts'
+import type { Run } from '../../../model/run/records.ts'
 import { type Bench, item, leaseMs, namespace, record, type Subject, settled } from '../fixtures.ts'
 import { put, step } from './thread-fixtures.ts'
 

@@ -1,0 +1,166 @@
+// The rows that an attempt leaves behind, made of the run, the call, and what was recorded before.
+
+import type { FailureData } from '../../model/errors.ts'
+import { canonical, sha256 } from '../../model/json/canonical.ts'
+import { keyExpiry, type Moment } from '../../model/replay/key-window.ts'
+import { knownRecord } from '../../model/replay/known.ts'
+import { attemptId, attemptName, attemptPlace, callOfAttempt } from '../../model/run/attempt-id.ts'
+import {
+  type Attempt,
+  type CallRecord,
+  type Decision,
+  type Event,
+  isHeld,
+  keyOf,
+  type Run,
+} from '../../model/run/records.ts'
+import type { IssuedCall } from '../call/call.ts'
+import type { Visit } from '../visit/visit.ts'
+import { LiveCall } from './attempt.ts'
+
+/** The record that precedes an attempt or a question; an earlier one keeps its identity. */
+export function intentRow(
+  visit: Visit,
+  call: IssuedCall,
+  idempotencyKey: string | null,
+): CallRecord {
+  const { run, clock } = visit
+  const old = call.record
+  const now = clock.now()
+  const waits = (call.ask !== null && !call.passed) || call.wait !== null
+  return {
+    namespace: run.namespace,
+    runId: run.runId,
+    nodeId: old?.nodeId ?? run.node,
+    checkpointId: old?.checkpointId ?? visit.checkpointId,
+    tool: call.tool.name,
+    inputHash: old?.inputHash ?? call.inputHash,
+    occurrence: old?.occurrence ?? call.occurrence,
+    nth: old?.nth ?? call.place.nth,
+    replayClass: call.replayClass,
+    idempotencyKey,
+    expiresAt:
+      old && !isHeld(old) ? old.expiresAt : keyExpiry(call.tool.rules.keyTtlMs, momentOf(visit)),
+    dueAt: call.dueAt ?? old?.dueAt ?? null,
+    status: 'pending',
+    seq: null,
+    after: old?.after ?? call.after,
+    inputJson: call.editedJson ?? shownJson(call) ?? old?.inputJson ?? call.inputJson,
+    resultJson: null,
+    resultDigest: null,
+    usageJson: null,
+    externalId: null,
+    errorJson: null,
+    unresolved: false,
+    attempt: (old?.attempt ?? 0) + (waits ? 0 : 1),
+    fence: run.fence,
+    workerId: run.workerId ?? '',
+    spanId: clock.uuid().replaceAll('-', '').slice(0, 16),
+    createdAt: old?.createdAt ?? now,
+    settledAt: null,
+  }
+}
+
+export function momentOf({ clock, store }: Visit): Moment {
+  return { now: clock.now(), steady: store.steadyNow() }
+}
+
+/** What is known of a recorded call by now: by its rows, and by what this visit has done itself. */
+export function knownOf(visit: Visit, call: IssuedCall, record: CallRecord) {
+  const { entry, unknownBefore, unasked } = call
+  const verifies = entry?.verifies ?? true
+  const learnt = { verifies, unknownAttempts: unknownBefore, asked: !unasked, heard: call }
+  return knownRecord(record, learnt, visit.loaded, call.tool.rules, momentOf(visit))
+}
+
+/** What a person was shown is kept with the question: an answer is about that and nothing else. */
+function shownJson({ ask, held }: IssuedCall): string | null {
+  if (ask === null || held) return null
+  const { title, data, queue } = ask
+  const { quorum = 1 } = ask.terms
+  // Signed with the record: whoever can write to the items alone cannot make one voice enough.
+  return canonical({ title, data, queue, ...(quorum > 1 ? { quorum } : {}) })
+}
+
+export function attemptRow(
+  { run, clock }: Visit,
+  call: IssuedCall,
+  record: CallRecord,
+  token: string | null,
+): Attempt {
+  return {
+    namespace: run.namespace,
+    runId: run.runId,
+    attemptId: attemptId(placeOf(run, keyOf(record), record.attempt), record),
+    attempt: record.attempt,
+    fence: run.fence,
+    workerId: run.workerId ?? '',
+    outlives: call.tool.rules.outlives,
+    quietMs: call.tool.rules.quietMs,
+    dispatchedAt: clock.now(),
+    tokenHash: token === null ? null : sha256(token),
+    beatAt: null,
+    beatJson: null,
+    endedAt: null,
+    outcome: null,
+  }
+}
+
+/** A grant that was consumed by something else than an attempt: a question, a refusal. */
+export function usedGrant({ run }: Visit, { grant, key }: IssuedCall): Decision[] {
+  return grant ? [{ ...grant, usedBy: placeOf(run, key, 0) }] : []
+}
+
+function placeOf({ generation, visit }: Run, key: string, attempt: number): string {
+  return attemptPlace(generation, visit, key, attempt)
+}
+
+/** What the record's attempt was called when it was sent, also by an older release. */
+export function sentName({ run, loaded }: Visit, record: CallRecord): string {
+  const place = placeOf(run, keyOf(record), record.attempt)
+  const isOld = loaded.attempts.some((row) => row.attemptId === place)
+  return isOld ? place : attemptName(attemptId(place, record))
+}
+
+/** The call as the tool's functions see it. A pure one has no record yet. */
+export function liveCall(
+  visit: Visit,
+  call: IssuedCall,
+  attempt: number,
+  record: CallRecord | null,
+  token: string | null = null,
+): LiveCall {
+  const { run } = visit
+  const place = placeOf(run, record ? keyOf(record) : call.key, attempt)
+  const of = {
+    runId: run.runId,
+    node: run.node,
+    tool: call.tool.name,
+    attempt,
+    attemptId: record ? sentName(visit, record) : freshName(visit, place),
+    idempotencyKey: record?.idempotencyKey ?? null,
+    live: call.risk.live,
+  }
+  return new LiveCall(of, token, callOfAttempt(place))
+}
+
+function freshName({ run, clock }: Visit, place: string): string {
+  const { namespace, runId } = run
+  return attemptName(attemptId(place, { namespace, runId, spanId: clock.uuid() }))
+}
+
+/** Sent again now, it might be under way when its upstream forgets the key (G6). */
+export function isTooLate(visit: Visit, call: IssuedCall): boolean {
+  const { record, unknownBefore } = call
+  return record !== null && unknownBefore > 0 && knownOf(visit, call, record).keyWindow === 'closed'
+}
+
+export function tooLate({ tool }: IssuedCall): FailureData {
+  const message = `${tool.name}: its upstream may forget its key before it would have ended`
+  return { kind: 'not_sent', name: 'KeyWindow', message }
+}
+
+/** The beat that a fresh call of this tool is, as a line of the run's history (D7). */
+export function beatsOf(visit: Visit, { tool: { name, rules } }: IssuedCall): Event[] {
+  return rules.beat === null ? [] : [visit.event('beat', { beat: rules.beat, tool: name })]
+}

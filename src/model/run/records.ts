@@ -1,0 +1,320 @@
+// The rows of a run, as engine, client and stores exchange them. Field names are the columns'.
+
+import type { DoubtReason, ItemKind, Subject } from '../decisions/item.ts'
+import { sha256 } from '../json/canonical.ts'
+import type { ReplayClass } from '../tool/tool.ts'
+import type { RunState } from './states.ts'
+
+export type * from '../decisions/item.ts'
+
+/** Which run: ids are unique within a namespace. */
+export interface RunRef {
+  readonly namespace: string
+  readonly runId: string
+}
+
+export interface Run extends RunRef {
+  readonly graph: string
+  readonly version: string
+  readonly state: RunState
+  readonly node: string
+  /** Grows with restart. */
+  readonly generation: number
+  /** Grows with every arrival at a node. */
+  readonly visit: number
+  /**
+   * The highest visit that a record may belong to: beyond `visit` where checkpoints are skipped.
+   */
+  readonly reached: number
+  readonly inputHash: string
+  readonly outputJson: string | null
+  /** Where a large output lies instead (B7). */
+  readonly outputDigest: string | null
+  readonly errorJson: string | null
+  readonly waitingFor: WaitingFor | null
+  /** What somebody has asked of the worker that holds the run. */
+  readonly stop: StopRequest | null
+  readonly fence: number
+  readonly workerId: string | null
+  /** Raised under the row's lock by everything that may wake the run (I10). */
+  readonly arrivals: number
+  /** Claims since the last durable progress: a run that kills its workers shows here. */
+  readonly claims: number
+  /** The last commit that was applied, so that writing it again is no second write (I4). */
+  readonly commitId: string | null
+  readonly traceId: string
+  /** The run that started this one, and the attempt of its `ctx.spawn` that is told of the end. */
+  readonly parentRunId: string | null
+  readonly parentAttemptId: string | null
+  /** Who asked for it, if they said: whoever may not decide about their own run. */
+  readonly startedBy: string | null
+  /** When a run that waits is looked at again, whatever arrives before: its first deadline. */
+  readonly wakeAt: number | null
+  readonly endedAt: number | null
+  /** What retention has taken of an ended run; of one that was taken whole, the row stays (B6). */
+  readonly swept: Swept | null
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export type Swept = 'pure' | 'keyed' | 'all'
+
+/** What a run waits for that is no person: a time, a signal, a child, or an upstream's callback. */
+export type WaitKind = 'timer' | 'signal' | 'child' | 'callback'
+
+export interface WaitingFor {
+  /** `host`: the foreign runtime that opens the run's scopes. `operator`: whoever paused it. */
+  readonly kind: ItemKind | WaitKind | 'operator' | 'host'
+  /** The first of them, at most `waitingItemsMax`. */
+  readonly items: readonly string[]
+  readonly since: number
+  readonly queue: string
+  /** Signals, children or tools by name; the first of them, at most `waitingItemsMax`. */
+  readonly names?: readonly string[]
+}
+
+export interface StopRequest {
+  readonly to: 'paused' | 'cancelled'
+  readonly by: string
+  readonly why: string
+  readonly at: number
+}
+
+export type CallStatus = 'pending' | 'committed' | 'failed' | 'in_doubt'
+
+/** The record of one call: a row of tool_call_results. */
+export interface CallRecord extends RunRef {
+  readonly nodeId: string
+  readonly checkpointId: string
+  readonly tool: string
+  readonly inputHash: string
+  readonly occurrence: number
+  /** n-th call of this tool in the visit: its place, whatever its input says. */
+  readonly nth: number
+  readonly replayClass: ReplayClass
+  readonly idempotencyKey: string | null
+  /** When the upstream forgets the key; null for never and for calls without one. */
+  readonly expiresAt: number | null
+  /** When a wait is over, whatever has come: a sleep's end, a signal's or callback's deadline. */
+  readonly dueAt: number | null
+  readonly status: CallStatus
+  /** Its place among the results the node has seen; null until the result is known. */
+  readonly seq: number | null
+  /** The seq last delivered when the call was issued. */
+  readonly after: number
+  /** Kept for calls that are not pure: a person may have to look at it. */
+  readonly inputJson: string | null
+  readonly resultJson: string | null
+  /** Where a large result lies instead (B7). */
+  readonly resultDigest: string | null
+  readonly externalId: string | null
+  readonly errorJson: string | null
+  /**
+   * What the call has cost, if its tool can tell: tokens and money. Of an unsafe call also
+   * `windowMs`, from dispatch to receipt, if its own attempt has brought the receipt.
+   */
+  readonly usageJson: string | null
+  /** Failed by a person without knowledge: the same call again goes to a person. */
+  readonly unresolved: boolean
+  readonly attempt: number
+  readonly fence: number
+  readonly workerId: string
+  readonly spanId: string
+  readonly createdAt: number
+  readonly settledAt: number | null
+}
+
+export type AttemptOutcome = 'landed' | 'refused' | 'not_sent' | 'unknown'
+
+/** One dispatch of a call. Written before it, ended once. */
+export interface Attempt extends RunRef {
+  readonly attemptId: string
+  readonly attempt: number
+  readonly fence: number
+  readonly workerId: string
+  readonly outlives: boolean
+  readonly quietMs: number
+  readonly dispatchedAt: number
+  /** SHA-256 of the token that an asynchronous tool's upstream calls back with. */
+  readonly tokenHash: string | null
+  /** When the attempt was last heard of while it was under way, and what it said. */
+  readonly beatAt: number | null
+  readonly beatJson: string | null
+  readonly endedAt: number | null
+  readonly outcome: AttemptOutcome | null
+}
+
+/** What somebody sent to a run by name. It waits there until a `ctx.signal` takes it. */
+export interface Signal extends RunRef {
+  /** The sender's own id: the same one again is not a second signal. */
+  readonly signalId: string
+  readonly name: string
+  readonly dataJson: string | null
+  readonly at: number
+  /** The attempt (of number 0) of the `ctx.signal` that took it. */
+  readonly usedBy: string | null
+}
+
+/**
+ * What was learnt late about an attempt, by its id, whoever holds the run now. A callback and the
+ * end of a child come in this form too.
+ */
+export interface Evidence extends RunRef {
+  readonly attemptId: string
+  readonly outcome: AttemptOutcome
+  readonly resultJson: string | null
+  readonly resultDigest: string | null
+  readonly externalId: string | null
+  readonly errorJson: string | null
+  readonly at: number
+  readonly seq: number | null
+}
+
+export const outcomes = [
+  'happened',
+  'did_not_happen',
+  'fail',
+  'abandon',
+  'use_record',
+  'send',
+  'retire_record',
+  'respond',
+  'approve',
+  'edit',
+  'reject',
+  'pin',
+  'resume',
+] as const
+export type Outcome = (typeof outcomes)[number]
+
+/**
+ * What is said about an item and is no person's decision: one vote of several that are needed, a
+ * comment, and the time that was over before anybody decided.
+ */
+export type Remark = 'vote' | 'comment' | 'expire'
+
+/** What a person said about an item. Votes and comments have no subject: they decide nothing. */
+export interface Decision extends RunRef {
+  readonly decisionId: string
+  readonly itemId: string
+  readonly kind: ItemKind
+  readonly reason: DoubtReason | null
+  readonly generation: number
+  readonly visit: number
+  readonly subject: Subject | null
+  readonly outcome: Outcome | Remark
+  /** use_record and retire_record: the record that is meant. */
+  readonly record: Subject | null
+  readonly resultJson: string | null
+  /** Approvals: the hash of what was shown to whoever decided. */
+  readonly shownHash: string | null
+  readonly by: string
+  readonly why: string
+  readonly evidence: string | null
+  /** The operator states on record that they made sure, instead of waiting (I5). */
+  readonly madeSure: boolean
+  readonly version: number
+  readonly at: number
+  /** Given by the engine when the answer enters the run. */
+  readonly seq: number | null
+  /** did_not_happen and send: the attempt that consumed the grant. */
+  readonly usedBy: string | null
+  /** Evidence that the call had landed voids a grant not yet used (I11). */
+  readonly voidedAt: number | null
+}
+
+export interface Checkpoint extends RunRef {
+  readonly generation: number
+  readonly visit: number
+  readonly node: string
+  readonly version: string
+  readonly schemaVersion: number
+  /** A base holds the whole state, a delta what changed since the row before it. */
+  readonly kind: 'base' | 'delta'
+  /** The visit of the base it builds on: a base's own. */
+  readonly baseVisit: number
+  /** The digest that a base follows; null for the first, and for deltas: the row before it. */
+  readonly previous: string | null
+  readonly bodyJson: string
+  /** Where a large body lies instead (B7). */
+  readonly bodyDigest: string | null
+  readonly digest: string
+  readonly createdAt: number
+}
+
+export interface Event extends RunRef {
+  readonly at: number
+  readonly kind: string
+  readonly generation: number
+  readonly visit: number
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+export type NoticeKind = 'waiting_human' | 'doubt' | 'sla_passed' | 'run_failed'
+
+/** What people outside must be told, written with what it is about. */
+export interface Notice extends RunRef {
+  /** The same for the same thing, however often it is written. */
+  readonly noticeId: string
+  readonly kind: NoticeKind
+  readonly itemId: string | null
+  readonly at: number
+  readonly dataJson: string
+}
+
+/** Records of what a person is asked by the node itself, as against calls that are held for one. */
+export const askTools = ['counterfoil.ask', 'counterfoil.approval'] as const
+
+export function isAsked(tool: string): boolean {
+  return (askTools as readonly string[]).includes(tool)
+}
+
+/** Records of what the node waits for without a call: nothing is ever dispatched for them. */
+export const waitTools = ['counterfoil.sleep', 'counterfoil.signal', 'counterfoil.spawn'] as const
+
+export function isWait(tool: string): boolean {
+  return (waitTools as readonly string[]).includes(tool)
+}
+
+/** Held before a person by the risk policy, and never sent. */
+export function isHeld(record: CallRecord): boolean {
+  const open = record.status === 'pending' && record.attempt === 0
+  const waits = isAsked(record.tool) || isWait(record.tool)
+  return open && record.replayClass !== 'pure' && !waits
+}
+
+/** The hash of what was sent: of the edit, if a person made one; else the record's own. */
+export function sentHash({ inputJson, inputHash }: CallRecord): string {
+  return inputJson === null ? inputHash : sha256(inputJson)
+}
+
+/** `version#generation#visit`. */
+export function checkpointId(version: string, generation: number, visit: number): string {
+  return `${version}#${generation}#${visit}`
+}
+
+/** A record's key within its visit. */
+export function callKey(tool: string, inputHash: string, occurrence: number): string {
+  return `${tool}/${inputHash}/${occurrence}`
+}
+
+export function keyOf(subject: { tool: string; inputHash: string; occurrence: number }): string {
+  return callKey(subject.tool, subject.inputHash, subject.occurrence)
+}
+
+/** A row as it is written: without the answer that reading it had added. */
+export function bare<T extends object>(row: T): T {
+  const { verifies: _, ...rest } = row as T & { verifies?: boolean }
+  return rest as T
+}
+
+/** One line of a run's history, at its present visit. */
+export function eventOf(
+  run: Pick<Run, 'namespace' | 'runId' | 'generation' | 'visit'>,
+  at: number,
+  kind: string,
+  data: Record<string, unknown>,
+): Event {
+  const { namespace, runId, generation, visit } = run
+  return { namespace, runId, generation, visit, at, kind, data }
+}

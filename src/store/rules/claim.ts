@@ -1,0 +1,21 @@
+// What a claim means, for every store.
+import { CounterfoilError } from '../../model/errors.ts'
+import type { ClaimRequest } from '../store.ts'
+
+/** Where a claim looks; null if nothing can be meant. */
+export function askedOf(
+  request: ClaimRequest,
+): { readonly namespace?: string; readonly runId?: string } | null {
+  const { countMax, namespace, only } = request
+  if (countMax <= 0) return null
+  if (only === undefined) return namespace === undefined ? {} : { namespace }
+  return namespace === undefined || namespace === only.namespace ? only : null
+}
+
+export function workerDead(workerId: string): CounterfoilError {
+  return new CounterfoilError(
+    'WORKER_DEAD',
+    `worker ${workerId} is not registered, has stopped or was declared dead; start a new one`,
+    { details: { workerId } },
+  )
+}

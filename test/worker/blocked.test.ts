@@ -11,7 +11,7 @@ async function begin() {
   const site = await Site.open(1)
   onTestFinished(() => site.close())
   const start = (options: object) => {
-    const path = script('../worker/blocker.mjs')
+    const path = script('../../worker/blocker.mjs')
     const made = site.spawn(path, [site.db, site.port, JSON.stringify({ leaseMs, ...options })])
     let out = ''
     made.child.stdout?.on('data', (chunk) => {

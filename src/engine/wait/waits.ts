@@ -9,11 +9,11 @@ import { parseResult } from '../../model/replay/answers.ts'
 import { childJson, usedSignal } from '../../model/replay/arrivals.ts'
 import { deadlineOf } from '../../model/replay/callback.ts'
 import { overJson, signalJson, trustedSignals } from '../../model/replay/waits.ts'
-import { attemptPlace, placeOfAttempt } from '../../model/run/attempt-id.ts'
+import { placeOfAttempt } from '../../model/run/attempt-id.ts'
 import type { CallRecord, Signal } from '../../model/run/records.ts'
 import type { Loaded } from '../../store/store.ts'
 import { intent } from '../attempt/intent-row.ts'
-import { usedGrant } from '../attempt/rows.ts'
+import { placeOf, usedGrant } from '../attempt/rows.ts'
 import type { IssuedCall } from '../call/call.ts'
 import { answer, type Go, judgeIt, type Next, stop, until } from '../call/next.ts'
 import type { Visit } from '../visit/visit.ts'
@@ -116,8 +116,7 @@ function bring(
       end(visit, call, () => settled(visit, call, record, { json: signalJson(signal), signal }))
     return
   }
-  const number = wait === null ? record.attempt : 0
-  const place = attemptPlace(visit.run.generation, visit.run.visit, call.key, number)
+  const place = placeOf(visit.run, call.key, record.attempt)
   const isOwn = ({ attemptId }: { attemptId: string }) => placeOfAttempt(attemptId) === place
   call.beatAt = now.attempts.find(isOwn)?.beatAt ?? call.beatAt
   const heard = now.evidence.find((row) => isOwn(row) && row.verifies)

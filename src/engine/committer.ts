@@ -8,6 +8,7 @@ import { type Clock, pause } from '../clock.ts'
 import { isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { CallRecord, Run } from '../model/run/records.ts'
+import { writeUntilAcknowledged } from '../store/insist.ts'
 import type { Changes, Commit, CommitResult, Parent, RunChange, Store } from '../store/store.ts'
 import { noticesOf } from './ask/notices.ts'
 
@@ -97,27 +98,30 @@ export class Committer {
 
   /** The same commit again, until it is acknowledged, or it is plain that it never will be. */
   private async writeAlone(log: RunLog, first: unknown | null): Promise<void> {
-    let error = first
-    let waitMs = retryMs
-    for (let strange = 0; ; ) {
-      if (isCounterfoilError(error)) {
-        if (!error.retryable) return log.lose(error)
-      } else if (error !== null && ++strange > strangeMax) {
-        // An error that is not the store's own is taken for a passing one, for a while.
-        return log.lose(error)
-      }
-      if (error !== null) await pause(this.clock, waitMs)
-      waitMs = Math.min(waitMs * 2, retryMaxMs)
-      if (log.writing === null) return
-      try {
-        const [result] = await this.store.commit([log.writing])
-        if (result !== 'locked') return log.acknowledged(result ?? 'stale_fence')
-        error = null
-        await pause(this.clock, waitMs)
-      } catch (again) {
-        error = again
-        this.report(again, [log])
-      }
+    const { clock, store } = this
+    let strange = 0
+    // An error that is not the store's own is taken for a passing one, for a while.
+    const passes = (error: unknown) =>
+      isCounterfoilError(error) ? error.retryable : ++strange <= strangeMax
+    const goesOn = (error: unknown) => {
+      this.report(error, [log])
+      return passes(error)
+    }
+    if (first !== null) {
+      if (!passes(first)) return log.lose(first)
+      await pause(clock, retryMs)
+    }
+    const write = async () => {
+      if (log.writing === null) return null
+      const [result = 'stale_fence'] = await store.commit([log.writing])
+      return result
+    }
+    const options = { clock, waitMs: retryMs * 2, waitMaxMs: retryMaxMs, goesOn }
+    try {
+      const result = await writeUntilAcknowledged(write, options)
+      if (result !== null) log.acknowledged(result)
+    } catch (error) {
+      log.lose(error)
     }
   }
 

@@ -10,7 +10,7 @@ import { closedItem, stopChange, waitingForItems } from '../engine/visit/ending.
 import type { Engine } from '../engine/visit/execute.ts'
 import { ScopeVisit, scopeLost } from '../engine/visit/scope.ts'
 import type { Lease } from '../engine/visit/visit.ts'
-import { type CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
+import { type CounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { isBlindFailure } from '../model/replay/answers.ts'
 import { isAboutSent, isUnknown } from '../model/replay/entry.ts'
@@ -18,6 +18,7 @@ import { openEntries } from '../model/replay/opening.ts'
 import { type Decision, eventOf, type Item, keyOf, type Run } from '../model/run/records.ts'
 import { scopeVisit } from '../model/run/scope.ts'
 import type { Tool } from '../model/tool/tool.ts'
+import { mayPass, writeUntilAcknowledged } from '../store/insist.ts'
 import { rowsOf } from '../store/pages.ts'
 import type { Changes, CommitResult, LoadAt, Loaded, OpenCall, RunChange } from '../store/store.ts'
 import type { Keeper } from './keeper.ts'
@@ -291,20 +292,21 @@ export class Hold {
         .ask(this.hasting ? 'all' : 'unsafe')
         .catch((error) => this.keeper.report(error))
     await this.log.whenDurable()
-    let waitMs = retryMs
-    for (let n = 1; ; ) {
-      try {
-        const result = await this.leaveRow(n)
-        if (result !== 'arrived' && result !== 'locked') return
-        if (result === 'locked') await pause(this.engine.clock, waitMs)
-        n++
-      } catch (error) {
-        if (this.hasting || (isCounterfoilError(error) && !error.retryable)) throw error
-        this.keeper.report(error)
-        await pause(this.engine.clock, waitMs)
-        waitMs = Math.min(waitMs * 2, retryMaxMs)
-      }
+    let n = 1
+    const write = async () => {
+      let result = await this.leaveRow(n)
+      // Something has come meanwhile: what is left behind is made of that too.
+      while (result === 'arrived') result = await this.leaveRow(++n)
+      if (result === 'locked') n++
+      return result
     }
+    const goesOn = (error: unknown) => {
+      if (this.hasting || !mayPass(error)) return false
+      this.keeper.report(error)
+      return true
+    }
+    const { clock } = this.engine
+    await writeUntilAcknowledged(write, { clock, waitMs: retryMs, waitMaxMs: retryMaxMs, goesOn })
   }
 
   private async leaveRow(n: number): Promise<CommitResult> {

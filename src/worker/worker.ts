@@ -6,6 +6,7 @@ import { type Engine, type Execution, execute } from '../engine/visit/execute.ts
 import type { Lease } from '../engine/visit/visit.ts'
 import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
 import { type Event, eventOf, type Run } from '../model/run/records.ts'
+import { writeUntilAcknowledged } from '../store/insist.ts'
 import type { CoreStore, MovesPort, Retention, RetentionPort } from '../store/store.ts'
 import { Keeper } from './keeper.ts'
 import { type Liveness, sockets } from './liveness.ts'
@@ -312,17 +313,18 @@ export class Worker {
     const commit = { namespace, runId, fence, workerId: this.id, commitId: `${fence}.back` }
     // A worker that stops need not insist: what it holds is free once it has stopped.
     if (this.state === 'running') await pause(this.clock, afterMs)
-    for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 1_000)) {
-      try {
-        const again = { ...commit, changes: { ...changes, events: [...events] } }
-        const [result] = await this.store.commit([again])
-        if (result !== 'locked') return
-      } catch (error) {
-        this.keeper.report(error)
-      }
-      if (this.state !== 'running') return
-      await pause(this.clock, waitMs)
+    const write = async () => {
+      // Rows are put whole, and a store may keep what it is given.
+      const again = { ...commit, changes: { ...changes, events: [...events] } }
+      const [result] = await this.store.commit([again])
+      return result === 'locked' && this.state !== 'running' ? null : result
     }
+    const goesOn = (error: unknown) => {
+      this.keeper.report(error)
+      return this.state === 'running'
+    }
+    const patience = { clock: this.clock, waitMs: 10, waitMaxMs: 1_000, goesOn }
+    await writeUntilAcknowledged(write, patience).catch(() => {})
   }
 }
 

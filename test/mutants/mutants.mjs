@@ -17,8 +17,8 @@
 export const mutants = [
   {
     name: 'no-intent',
-    file: 'src/engine/attempt/dispatch.ts',
-    find: '    visit.append({ records: [record], attempts: [attempt] })\n',
+    file: 'src/engine/attempt/intent.ts',
+    find: '  visit.append({ records: [record], attempts: [attempt] })\n',
     replace: '',
     breaks: 'I1: a call is sent without a record of it; after a crash it is sent again',
     fleet: [3],
@@ -27,9 +27,9 @@ export const mutants = [
   },
   {
     name: 'dispatch-before-intent',
-    file: 'src/engine/attempt/dispatch.ts',
-    find: '      () => this.send(call, attempt, slot, token, grant),\n',
-    replace: '      (this.send(call, attempt, slot, token, grant), () => {}),\n',
+    file: 'src/engine/attempt/intent.ts',
+    find: '      () => go(send(visit, call, sending)),\n',
+    replace: '      (go(send(visit, call, sending)), () => {}),\n',
     breaks: 'I1, I4: a receipt may be made before the intent is durable',
     fleet: [2],
     programs: ['plain', 1, 6],
@@ -52,17 +52,17 @@ export const mutants = [
   },
   {
     name: 'grant-not-consumed-atomically',
-    file: 'src/engine/attempt/dispatch.ts',
-    find: '    if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })\n',
-    replace: `    if (grant) {
-      visit.log.watch(
-        () => visit.clock.after(1, () => {
-          visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })
-          visit.log.flush()
-        }),
-        () => {},
-      )
-    }
+    file: 'src/engine/attempt/intent.ts',
+    find: '  if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })\n',
+    replace: `  if (grant) {
+    visit.log.watch(
+      () => visit.clock.after(1, () => {
+        visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })
+        visit.log.flush()
+      }),
+      () => {},
+    )
+  }
 `,
     breaks: 'I11: a grant is used by an attempt, and can be used by another after a crash',
     fleet: [147, 167],
@@ -117,9 +117,9 @@ export const mutants = [
   },
   {
     name: 'lease-unchecked',
-    file: 'src/engine/attempt/dispatch.ts',
-    find: '    if (!visit.lease.holds()) {\n',
-    replace: '    if (false as boolean) {\n',
+    file: 'src/engine/attempt/send.ts',
+    find: '  if (!visit.lease.holds()) {\n',
+    replace: '  if (false as boolean) {\n',
     breaks: 'D2: a call is sent although somebody else may hold the run',
     fleet: [15],
     tests: ['test/worker/worker.test.ts'],
@@ -161,13 +161,13 @@ export const mutants = [
   },
   {
     name: 'checkpoint-before-receipts',
-    file: 'src/engine/attempt/dispatch.ts',
-    find: '    visit.append({ records: [call.record], events: beatsOf(visit, call) })\n',
-    replace: `    const late = { records: [call.record], events: beatsOf(visit, call) }
-    visit.clock.after(5, () => {
-      visit.append(late)
-      visit.log.flush()
-    })
+    file: 'src/engine/attempt/receipt.ts',
+    find: '  visit.append({ records: [call.record], events: beatsOf(visit, call) })\n',
+    replace: `  const late = { records: [call.record], events: beatsOf(visit, call) }
+  visit.clock.after(5, () => {
+    visit.append(late)
+    visit.log.flush()
+  })
 `,
     breaks: 'I3: a checkpoint or an end is durable before the receipts it follows from',
     fleet: [2],
@@ -175,11 +175,11 @@ export const mutants = [
   },
   {
     name: 'park-without-arrivals',
-    file: 'src/engine/visit/visit.ts',
-    find: `      { events: [this.moved(parked.change.state, parked.why)], items: moot },
-      this.run.arrivals,
+    file: 'src/engine/visit/leave.ts',
+    find: `    { events: [moved(visit, parked.change.state, parked.why)], items: moot },
+    run.arrivals,
 `,
-    replace: '      { events: [this.moved(parked.change.state, parked.why)], items: moot },\n',
+    replace: '    { events: [moved(visit, parked.change.state, parked.why)], items: moot },\n',
     breaks: 'I10: what arrives while the run parks wakes nobody',
     fleet: [12],
     tests: ['test/engine/stops/races.test.ts'],
@@ -197,9 +197,9 @@ export const mutants = [
   },
   {
     name: 'certainty-by-last-attempt',
-    file: 'src/engine/attempt/dispatch.ts',
-    find: "    const certain = outcome !== 'unknown' && call.unknownBefore === 0\n",
-    replace: "    const certain = outcome !== 'unknown'\n",
+    file: 'src/engine/attempt/ended.ts',
+    find: "  const certain = outcome !== 'unknown' && call.unknownBefore === 0\n",
+    replace: "  const certain = outcome !== 'unknown'\n",
     breaks: 'G2: a refusal ends a call of which an earlier attempt may have landed',
     fleet: [147],
     tests: ['test/engine/errors.test.ts'],

@@ -1,16 +1,18 @@
 // Starts a run. The id is the caller's own key: an at-least-once queue may start it twice (C8).
-import { type Clock, pause } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import * as limits from '../../model/limits.ts'
 import type { Run } from '../../model/run/records.ts'
 import { absorb } from '../../model/run/state.ts'
 import { validate } from '../../model/tool/schema.ts'
+import { writeUntilAcknowledged } from '../../store/insist.ts'
 import { newRun } from '../../store/rules/new-run.ts'
 import type { LedgerPort, NewRun } from '../../store/store.ts'
 
 const retryMs = 20
 const retryMaxMs = 500
+const triesMax = 5
 
 export async function startRun(
   store: LedgerPort,
@@ -47,14 +49,14 @@ export async function startRun(
  * for, while a caller that has no id of its own would start another run.
  */
 async function insist(store: LedgerPort, clock: Clock, made: NewRun) {
-  for (let waitMs = retryMs; ; waitMs *= 4) {
-    try {
-      return await store.start(made)
-    } catch (error) {
-      if (!isCounterfoilError(error) || !error.retryable) throw error
-      if (waitMs > retryMaxMs) throw notKnown(made.run.runId, error)
-      await pause(clock, waitMs)
-    }
+  let tries = 0
+  const goesOn = (error: unknown) =>
+    isCounterfoilError(error) && error.retryable && ++tries < triesMax
+  try {
+    const patience = { clock, waitMs: retryMs, waitMaxMs: retryMaxMs, goesOn }
+    return await writeUntilAcknowledged(() => store.start(made), patience)
+  } catch (error) {
+    throw isCounterfoilError(error) && error.retryable ? notKnown(made.run.runId, error) : error
   }
 }
 

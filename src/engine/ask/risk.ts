@@ -4,15 +4,17 @@
 import { CounterfoilError, failureOf } from '../../model/errors.ts'
 import { cancelTool } from '../../model/replay/waits.ts'
 import {
-  type RiskAsk,
   type RiskCall,
   type RiskPolicy,
   type RiskReading,
   readAnswer,
 } from '../../model/tool/risk.ts'
-import type { Ask, IssuedCall } from '../call/call.ts'
-import { rest } from '../call/ruling.ts'
+import type { IssuedCall } from '../call/call.ts'
+import { checked } from '../call/checked.ts'
+import { deny, judgeIt, type Next, sendIt, stop } from '../call/next.ts'
 import type { Visit } from '../visit/visit.ts'
+import { ask } from './ask.ts'
+import { askAbout } from './ask-about.ts'
 
 async function read(policy: RiskPolicy, visit: Visit, call: IssuedCall): Promise<RiskReading> {
   let answer: unknown
@@ -44,68 +46,42 @@ function riskCall({ run }: Visit, { tool, inputJson, risk, replayClass }: Issued
   }
 }
 
-/** What a person is shown about a held call: its input, and what the policy adds. */
-export function askAbout(call: IssuedCall, said: RiskAsk): Ask {
-  const { title, queue, data, why, ...terms } = said
-  const input = JSON.parse(call.inputJson)
-  return {
-    kind: 'approval',
-    title: title ?? `${call.tool.name}: may it be sent?`,
-    data: data === undefined ? { input } : { input, data },
-    queue: queue ?? 'approvals',
-    terms,
-    schema: call.tool.rules.input,
-    why: why ?? null,
+/** Before a first send: run, ask a person, or refuse. What it said is on record. */
+export function consult(visit: Visit, call: IssuedCall): Next {
+  if (visit.policy === null) return stop
+  if (call.tool.name === cancelTool) return pass(call) // the policy knows users' tools alone
+  const failed = (error: Error) => {
+    if (visit.phase === 'running') note(visit, call, 'failed', error.message)
+    return deny(error)
   }
+  const obeyed = (reading: RiskReading) => obeyReading(visit, call, reading)
+  // A policy sends nothing: one that takes its time holds up no pause.
+  return checked(visit, read(visit.policy, visit, call), obeyed, failed)
 }
 
-export interface RiskHooks {
-  ask: (call: IssuedCall) => void
-  pass: (call: IssuedCall) => void
-  deny: (call: IssuedCall, error: unknown) => void
-  refuse: (call: IssuedCall, why: string) => void
+function obeyReading(visit: Visit, call: IssuedCall, reading: RiskReading): Next {
+  if (visit.phase !== 'running') return stop
+  note(visit, call, reading.do, reading.do === 'refuse' ? reading.why : null)
+  if (reading.do === 'refuse') return { do: 'refuse', why: reading.why }
+  // What is held waits for a person, whatever the policy has come to think of it since.
+  if (reading.do === 'run' && call.record === null) return pass(call)
+  call.ask = askAbout(call, reading.do === 'ask' ? reading.ask : {})
+  call.held = true
+  // At once: a policy whose question cannot be shown has failed.
+  return ask(visit, call)
 }
 
-export class RiskGate {
-  private readonly visit: Visit
-  private readonly hooks: RiskHooks
+function pass(call: IssuedCall): Next {
+  call.passed = true
+  return call.grant ? sendIt(call.grant) : judgeIt
+}
 
-  constructor(visit: Visit, hooks: RiskHooks) {
-    this.visit = visit
-    this.hooks = hooks
-  }
-
-  /** Before a first send: run, ask a person, or refuse. What it said is on record. */
-  consult(call: IssuedCall): void {
-    const { visit } = this
-    if (visit.policy === null) return
-    if (call.tool.name === cancelTool) return this.pass(call) // the policy knows users' tools alone
-    const failed = (error: Error) => {
-      if (visit.phase === 'running') this.note(call, 'failed', error.message)
-      this.hooks.deny(call, error)
-    }
-    // A policy sends nothing: one that takes its time holds up no pause.
-    rest(visit, read(visit.policy, visit, call), (reading) => this.obey(call, reading), failed)
-  }
-
-  private obey(call: IssuedCall, reading: RiskReading): void {
-    if (this.visit.phase !== 'running') return
-    this.note(call, reading.do, reading.do === 'refuse' ? reading.why : null)
-    if (reading.do === 'refuse') return this.hooks.refuse(call, reading.why)
-    // What is held waits for a person, whatever the policy has come to think of it since.
-    if (reading.do === 'run' && call.record === null) return this.pass(call)
-    call.ask = askAbout(call, reading.do === 'ask' ? reading.ask : {})
-    call.held = true
-    this.hooks.ask(call)
-  }
-
-  private pass(call: IssuedCall): void {
-    call.passed = true
-    this.hooks.pass(call)
-  }
-
-  private note(call: IssuedCall, answer: RiskReading['do'] | 'failed', why: string | null): void {
-    const data = { tool: call.tool.name, input_hash: call.inputHash, answer, why }
-    this.visit.append({ events: [this.visit.event('gated', data)] })
-  }
+function note(
+  visit: Visit,
+  call: IssuedCall,
+  answer: RiskReading['do'] | 'failed',
+  why: string | null,
+): void {
+  const data = { tool: call.tool.name, input_hash: call.inputHash, answer, why }
+  visit.append({ events: [visit.event('gated', data)] })
 }

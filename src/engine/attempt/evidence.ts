@@ -1,13 +1,13 @@
 // What is learnt about an attempt when its call is no longer this visit's to settle: after a
 // takeover, or after its timeout. It is written by attempt id, whoever holds the run now (I2, I11).
-import { pause } from '../../clock.ts'
-import { isCounterfoilError } from '../../model/errors.ts'
 import { applyEvidence } from '../../model/replay/evidence.ts'
 import type { Attempt, Evidence } from '../../model/run/records.ts'
+import { writeUntilAcknowledged } from '../../store/insist.ts'
 import type { Loaded } from '../../store/store.ts'
 import type { Visit } from '../visit/visit.ts'
 import { type AttemptEnd, certainEnd } from './attempt.ts'
 
+const waitMs = 100
 const waitMaxMs = 5_000
 
 export async function reportEvidence(
@@ -31,20 +31,14 @@ export async function reportEvidence(
     at: clock.now(),
     seq: null,
   }
-  for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, waitMaxMs)) {
-    try {
-      const change = (now: Loaded) => ({
-        changes: isOurs(now, attempt) ? applyEvidence(now, evidence) : null,
-        value: undefined,
-      })
-      // By the attempt's own visit: the run may be further on.
-      return await store.amend(run, 'evidence', change, visit.at)
-    } catch (error) {
-      // As long as this process lives: a receipt that is known must not be lost to an outage.
-      if (isCounterfoilError(error) && !error.retryable) return
-      await pause(clock, waitMs)
-    }
-  }
+  // By the attempt's own visit: the run may be further on. As long as this process lives: a receipt
+  // that is known must not be lost to an outage.
+  const change = (now: Loaded) => ({
+    changes: isOurs(now, attempt) ? applyEvidence(now, evidence) : null,
+    value: undefined,
+  })
+  const write = () => store.amend(run, 'evidence', change, visit.at)
+  await writeUntilAcknowledged(write, { clock, waitMs, waitMaxMs }).catch(() => {})
 }
 
 /**

@@ -29,7 +29,8 @@ interface Line {
   cancel: (() => void) | null
 }
 
-const unlimited: Slot = { sent: () => {}, free: () => {} }
+/** That of a tool without a limit. */
+export const unlimited: Slot = { sent: () => {}, free: () => {} }
 
 export class RateLimits {
   private readonly clock: Clock

@@ -27,7 +27,6 @@ export function intentRow(
   const { run, clock } = visit
   const old = call.record
   const now = clock.now()
-  const waits = (call.ask !== null && !call.passed) || call.wait !== null
   return {
     namespace: run.namespace,
     runId: run.runId,
@@ -52,13 +51,19 @@ export function intentRow(
     externalId: null,
     errorJson: null,
     unresolved: false,
-    attempt: (old?.attempt ?? 0) + (waits ? 0 : 1),
+    attempt: attemptNumber(call),
     fence: run.fence,
     workerId: run.workerId ?? '',
     spanId: clock.uuid().replaceAll('-', '').slice(0, 16),
     createdAt: old?.createdAt ?? now,
     settledAt: null,
   }
+}
+
+/** The number of the attempt that is made with the next record; what only waits makes none. */
+function attemptNumber({ record, ask, passed, wait }: IssuedCall): number {
+  const waits = (ask !== null && !passed) || wait !== null
+  return (record?.attempt ?? 0) + (waits ? 0 : 1)
 }
 
 export function momentOf({ clock, store }: Visit): Moment {
@@ -111,7 +116,8 @@ export function usedGrant({ run }: Visit, { grant, key }: IssuedCall): Decision[
   return grant ? [{ ...grant, usedBy: placeOf(run, key, 0) }] : []
 }
 
-function placeOf({ generation, visit }: Run, key: string, attempt: number): string {
+/** Where an attempt stands in its run; number 0 is what waits and was never sent. */
+export function placeOf({ generation, visit }: Run, key: string, attempt: number): string {
   return attemptPlace(generation, visit, key, attempt)
 }
 

@@ -2,18 +2,14 @@
 import type { ApprovalTerms } from '../../model/decisions/approval.ts'
 import type { Call } from '../../model/graph/context.ts'
 import type { Entry, PlaceRuling, Settled } from '../../model/replay/entry.ts'
-import {
-  type CallRecord,
-  callKey,
-  type Decision,
-  type Item,
-  type Subject,
-} from '../../model/run/records.ts'
+import { type CallRecord, callKey, type Decision, type Subject } from '../../model/run/records.ts'
 import type { Schema } from '../../model/tool/schema.ts'
 import type { ReplayClass, Tool } from '../../model/tool/tool.ts'
 import type { Result } from '../attempt/attempt.ts'
-import type { WaitSpec } from '../wait/waits.ts'
+import type { Release } from '../visit/under-way.ts'
+import type { WaitSpec } from '../wait/spec.ts'
 import type { Place } from './match.ts'
+import { type CallState, checkMove } from './states.ts'
 
 export interface Ask {
   readonly kind: 'question' | 'approval'
@@ -44,9 +40,6 @@ export interface Placed {
   /** One of them has the same words and a receipt that is trusted: its result is the answer. */
   readonly answer?: CallRecord | null
 }
-
-/** What a person has to decide before this call is sent; null if it is known that nothing is. */
-export type DoubtBefore = (call: IssuedCall) => Promise<Item | null> | null
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -108,10 +101,13 @@ export class IssuedCall {
   unrecorded: string | null = null
   probed: 'none' | 'unasked' | 'yes' | 'no' | 'unknown'
   probeResult: Result | null = null
+  /** The node has seen its end. */
+  release: Release = () => {}
   /** Its input is valid, and it has a key. */
   onNumbered: () => void = () => {}
   resolve: (value: unknown) => void = () => {}
   reject: (error: unknown) => void = () => {}
+  private now: CallState = 'issued'
 
   constructor(tool: Tool, place: Place, after: number, ask: Ask | null, risk: CallRisk) {
     this.tool = tool
@@ -127,6 +123,16 @@ export class IssuedCall {
     }) as Call<unknown>
     // A call nobody awaits may fail: that is the run's business, not the process's.
     this.promise.catch(() => {})
+  }
+
+  get state(): CallState {
+    return this.now
+  }
+
+  /** For the gate alone. */
+  move(to: CallState): void {
+    checkMove(this.key || this.tool.name, this.now, to)
+    this.now = to
   }
 
   /** Calls on record that may have had its effect. */
@@ -150,14 +156,6 @@ export class IssuedCall {
     ;(this.promise as Writable<Call<unknown>>).replayed = replayed
     if (settled.ok) this.resolve(settled.value)
     else this.reject(settled.value)
-  }
-
-  /** Answered as another one is. */
-  follow(first: IssuedCall): void {
-    first.promise.then(
-      (value) => this.answer({ seq: 0, ok: true, value }, true),
-      (error) => this.answer({ seq: 0, ok: false, value: error }, true),
-    )
   }
 }
 

@@ -1,9 +1,9 @@
-// Owns: the idempotency keys of a visit: made once, holding still, each for one input.
+// Owns: the idempotency key of a call: made once, holding still, for one input (key-book.ts).
 
 import { CounterfoilError, failureOf } from '../../model/errors.ts'
 import { sha256, wellFormed } from '../../model/json/canonical.ts'
 import * as limits from '../../model/limits.ts'
-import { type CallRecord, isHeld, sentHash } from '../../model/run/records.ts'
+import { type CallRecord, isHeld } from '../../model/run/records.ts'
 import { isRecordedKey, type ToolRules } from '../../model/tool/tool.ts'
 import { knownOf } from '../attempt/rows.ts'
 import type { Visit } from '../visit/visit.ts'
@@ -29,88 +29,71 @@ export function hashToSend({ editedJson, inputHash }: IssuedCall): string {
   return editedJson === null ? inputHash : sha256(editedJson)
 }
 
-export class Keys {
-  private readonly visit: Visit
-  /** Which input a key of this run stands for. */
-  private readonly inputs = new Map<string, string>()
-
-  constructor(visit: Visit) {
-    this.visit = visit
-    for (const { record } of visit.match.entries.values()) this.note(record)
+/** The recorded key whatever its function says now, or a new one. */
+export function findKey(visit: Visit, call: IssuedCall): KeyFound {
+  const { tool, record } = call
+  const make = tool.rules.idempotencyKey
+  if (record !== null && !isHeld(record)) {
+    noteMoved(visit, call, record)
+    return { key: record.idempotencyKey }
   }
+  if (make === null) return { key: null }
+  const before = unresolvedKey(visit, call)
+  if (before !== null) return { key: before }
+  const key = isRecordedKey(make) ? visit.clock.uuid() : stableKey(visit, call, make)
+  if (key instanceof Error) return { refused: key }
+  return visit.keys.take(tool.name, key, hashToSend(call)) ? { key } : { conflict: true }
+}
 
-  note(record: CallRecord): void {
-    const { tool, idempotencyKey } = record
-    if (idempotencyKey !== null) this.inputs.set(`${tool}\n${idempotencyKey}`, sentHash(record))
+/** Nobody knows what became of it: what is sent again has the same key while that is known. */
+function unresolvedKey(visit: Visit, call: IssuedCall): string | null {
+  const { retries } = call
+  if (!retries?.unresolved) return null
+  const { keyWindow } = knownOf(visit, call, retries)
+  return keyWindow === 'open' ? retries.idempotencyKey : null
+}
+
+function stableKey(visit: Visit, call: IssuedCall, make: KeyFunction): string | Error {
+  const input = call.editedJson ?? call.inputJson
+  const keys = [0, 1].map(() => compute(visit, call, make, input))
+  const [first] = keys
+  if (first instanceof Error) return first
+  if (typeof first === 'string' && first !== '' && first === keys[1]) {
+    const key = wellFormed(first)
+    return isKeepable(key) ? key : notKeepable(call, key)
   }
+  return new CounterfoilError(
+    'KEY_UNSTABLE',
+    `${call.tool.name}: idempotencyKey gave ${JSON.stringify(keys[0])} and then ` +
+      `${JSON.stringify(keys[1])} for the same call; nothing was sent. Make it of the ` +
+      'input and the run alone, or use recordedKey()',
+    { details: { tool: call.tool.name, keys } },
+  )
+}
 
-  /** The recorded key whatever its function says now, or a new one. */
-  find(call: IssuedCall): KeyFound {
-    const make = call.tool.rules.idempotencyKey
-    if (call.record !== null && !isHeld(call.record)) {
-      this.noteMoved(call, call.record)
-      return { key: call.record.idempotencyKey }
-    }
-    if (make === null) return { key: null }
-    const before = this.unresolvedKey(call)
-    if (before !== null) return { key: before }
-    const key = isRecordedKey(make) ? this.visit.clock.uuid() : this.stable(call, make)
-    if (key instanceof Error) return { refused: key }
-    const place = `${call.tool.name}\n${key}`
-    const input = this.inputs.get(place)
-    const sent = hashToSend(call)
-    if (input !== undefined && input !== sent) return { conflict: true }
-    // From here on, not from its intent: a parallel call may ask before that is written.
-    this.inputs.set(place, sent)
-    return { key }
-  }
+function noteMoved(visit: Visit, call: IssuedCall, record: CallRecord): void {
+  const make = call.tool.rules.idempotencyKey
+  if (make === null || record.idempotencyKey === null || isRecordedKey(make)) return
+  const now = compute(visit, call, make, record.inputJson ?? call.inputJson)
+  if (now === record.idempotencyKey) return
+  const is = now instanceof Error ? now.message : now
+  const data = { tool: record.tool, was: record.idempotencyKey, is }
+  visit.append({ events: [visit.event('key_moved', data)] })
+}
 
-  /** Nobody knows what became of it: what is sent again has the same key while that is known. */
-  private unresolvedKey(call: IssuedCall): string | null {
-    const { retries } = call
-    if (!retries?.unresolved) return null
-    const { keyWindow } = knownOf(this.visit, call, retries)
-    return keyWindow === 'open' ? retries.idempotencyKey : null
-  }
-
-  private stable(call: IssuedCall, make: KeyFunction): string | Error {
-    const input = call.editedJson ?? call.inputJson
-    const keys = [0, 1].map(() => this.compute(call, make, input))
-    const [first] = keys
-    if (first instanceof Error) return first
-    if (typeof first === 'string' && first !== '' && first === keys[1]) {
-      const key = wellFormed(first)
-      return isKeepable(key) ? key : notKeepable(call, key)
-    }
-    return new CounterfoilError(
-      'KEY_UNSTABLE',
-      `${call.tool.name}: idempotencyKey gave ${JSON.stringify(keys[0])} and then ` +
-        `${JSON.stringify(keys[1])} for the same call; nothing was sent. Make it of the ` +
-        'input and the run alone, or use recordedKey()',
-      { details: { tool: call.tool.name, keys } },
-    )
-  }
-
-  private noteMoved(call: IssuedCall, record: CallRecord): void {
-    const make = call.tool.rules.idempotencyKey
-    if (make === null || record.idempotencyKey === null || isRecordedKey(make)) return
-    const now = this.compute(call, make, record.inputJson ?? call.inputJson)
-    if (now === record.idempotencyKey) return
-    const is = now instanceof Error ? now.message : now
-    const data = { tool: record.tool, was: record.idempotencyKey, is }
-    this.visit.append({ events: [this.visit.event('key_moved', data)] })
-  }
-
-  private compute(call: IssuedCall, make: KeyFunction, inputJson: string): string | Error {
-    const { runId, node, visit } = this.visit.run
-    const { occurrence } = call.retries ?? call
-    try {
-      return make(JSON.parse(inputJson), { runId, node, visit, occurrence })
-    } catch (error) {
-      const { message } = failureOf(error, 'failed')
-      const says = `${call.tool.name}: idempotencyKey threw: ${message}`
-      return new CounterfoilError('KEY_UNSTABLE', says)
-    }
+function compute(
+  { run: { runId, node, visit } }: Visit,
+  call: IssuedCall,
+  make: KeyFunction,
+  inputJson: string,
+): string | Error {
+  const { occurrence } = call.retries ?? call
+  try {
+    return make(JSON.parse(inputJson), { runId, node, visit, occurrence })
+  } catch (error) {
+    const { message } = failureOf(error, 'failed')
+    const says = `${call.tool.name}: idempotencyKey threw: ${message}`
+    return new CounterfoilError('KEY_UNSTABLE', says)
   }
 }
 

@@ -62,9 +62,10 @@ export class Order {
     this.pumpSoon()
   }
 
-  /** Whether a result with this seq would be delivered in the next turn. */
-  isNext(seq: number): boolean {
-    return this.queue[0]?.settled.seq === seq && !this.options.match.holdsBack(seq)
+  /** Whether a result with this seq, once it is queued, is delivered in the next turn. */
+  comesNext(seq: number): boolean {
+    const [first] = this.queue
+    return (first === undefined || first.settled.seq > seq) && !this.options.match.holdsBack(seq)
   }
 
   isEmpty(): boolean {

@@ -1,7 +1,5 @@
-// Small rules of the gate: how a person's answer is checked, how work is waited for that sends
-// nothing, and what would be sent without a person's word.
+// How a person's answer is checked, and what is said of one that does not fit.
 import { CounterfoilError } from '../../model/errors.ts'
-import type { Verdict } from '../../model/replay/verdict.ts'
 import type { DoubtReason } from '../../model/run/records.ts'
 import { isSame } from '../../model/run/state.ts'
 import { type Schema, validate } from '../../model/tool/schema.ts'
@@ -47,35 +45,4 @@ export function noteUnusable(visit: Visit, call: IssuedCall, error: Error): Doub
   const { entry, ruling } = call
   const reason = entry?.verifies === false ? 'tampered' : 'unknown'
   return entry ? reason : (ruling?.decision.reason ?? reason)
-}
-
-/**
- * Waits for something that sends nothing, without holding up a park. A visit that is over by then
- * has nothing to say any more: its log may be another visit's.
- */
-export function rest<T>(
-  visit: Visit,
-  work: Promise<T>,
-  then: (value: T) => void,
-  failed: (error: Error) => void,
-): void {
-  visit.resting++
-  const over = () => {
-    visit.resting--
-    visit.touch()
-  }
-  const open = <V>(fn: (value: V) => void) => {
-    return (value: V) => (visit.phase === 'closed' ? undefined : fn(value))
-  }
-  work.finally(over).then(open(then)).catch(open(failed))
-}
-
-/**
- * Whether something that is not pure would be sent without a person's word about its doubt. That of
- * the risk policy is none: it was asked whether the call may be made, not what else is open.
- */
-export function sendsUndecided(call: IssuedCall, said: Verdict): boolean {
-  if (call.replayClass === 'pure' || call.wait !== null || call.ask !== null) return false
-  if (said.do === 'obey') return call.entry?.grant?.kind === 'approval'
-  return said.do === 'dispatch' || said.do === 'resend'
 }

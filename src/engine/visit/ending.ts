@@ -15,7 +15,7 @@ import {
 } from '../../model/run/records.ts'
 import type { RunState } from '../../model/run/states.ts'
 import type { RunChange } from '../../store/store.ts'
-import type { Waiting } from '../wait/waits.ts'
+import type { Waiting } from '../wait/spec.ts'
 import type { NodeOutcome } from './types.ts'
 
 /** A wish to stop, with the arrivals that include it. */
@@ -126,8 +126,8 @@ function firstDue(pauses: readonly Waiting[]): number | null {
  * Waits that a node's end need not wait for, because nobody is there to be told. Only a deferred
  * call has to end: it has an effect of this run. A child is a run of its own.
  */
-export function idleCount(pauses: ReadonlySet<Waiting>): number {
-  return [...pauses].filter(({ kind }) => kind !== 'callback').length
+export function idleCount(pauses: readonly Waiting[]): number {
+  return pauses.filter(({ kind }) => kind !== 'callback').length
 }
 
 /** Whether a wait is over so soon that parking would cost more than staying. */

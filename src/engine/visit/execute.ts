@@ -11,10 +11,11 @@ import type { Loaded, Store } from '../../store/store.ts'
 import { damageItem, doubtRun, poisonItem } from '../ask/doubt.ts'
 import type { RateLimits } from '../attempt/rate-limit.ts'
 import type { Committer } from '../committer.ts'
+import { outputsOf } from '../wait/outputs.ts'
+import { hearNew, listens } from '../wait/waits.ts'
 import { Contexts } from './contexts.ts'
 import { findDamage } from './damage.ts'
 import { newlyUnresolved } from './ending.ts'
-import { hearNew, outputsOf } from './hear.ts'
 import { runNode } from './node.ts'
 import { deathsOfPoison } from './poison.ts'
 import { Trail } from './trail.ts'
@@ -107,7 +108,7 @@ export function execute(engine: Engine, run: Run, lease: Lease): Execution {
     stop: ({ stop, arrivals }) => {
       if (stop) visit?.stopFor(stop, arrivals)
     },
-    listens: () => visit?.phase === 'running' && visit.waiting?.listens() === true,
+    listens: () => visit !== null && listens(visit),
     hear: () => (visit ? hearNew(visit) : Promise.resolve()),
     unreturned: () => visits.reduce((sum, each) => sum + each.unreturned, 0),
     lose: (why) => log.lose(why),

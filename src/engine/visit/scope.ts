@@ -8,10 +8,10 @@ import { askKey, type Entry, isLeft } from '../../model/replay/entry.ts'
 import type { CallRecord, Item } from '../../model/run/records.ts'
 import { makeTool, type Tool } from '../../model/tool/tool.ts'
 import type { Changes } from '../../store/store.ts'
-import type { CallRisk, DoubtBefore, Placed } from '../call/call.ts'
+import type { CallRisk, Placed } from '../call/call.ts'
 import { Gate } from '../call/gate.ts'
 import { placeOf } from '../call/placed.ts'
-import { currentVisit, Visit, type VisitOptions } from './visit.ts'
+import { currentVisit, Visit, type VisitEnd, type VisitOptions } from './visit.ts'
 
 export interface ScopeCallOptions extends CallRisk {
   /** The host's own id of the call (a model's tool_call_id): it stands for the occurrence. */
@@ -23,11 +23,6 @@ export interface ScopeCallOptions extends CallRisk {
 export class ScopeVisit extends Visit {
   /** Told of every doubt, before the host is. */
   onDoubt: (item: Item) => void = () => {}
-  /**
-   * While a doubt of the workflow is open, whichever of its scopes it is in, nothing that is not
-   * pure is sent: such a call rejects with the item of that doubt.
-   */
-  doubtBefore: DoubtBefore = () => null
   /** Tools that this process was given, by name, for calls that nobody asks for any more. */
   atHand = new Map<string, Tool>()
   private readonly gate: Gate
@@ -39,7 +34,7 @@ export class ScopeVisit extends Visit {
 
   constructor(options: VisitOptions) {
     super(options)
-    this.gate = new Gate(this, (call) => this.doubtBefore(call))
+    this.gate = new Gate(this)
     this.over = new Promise((_, reject) => {
       this.rejectCalls = reject
     })
@@ -117,13 +112,13 @@ export class ScopeVisit extends Visit {
     this.onDoubt(item)
   }
 
-  protected override async park(): Promise<void> {
-    const [first] = this.doubts.length > 0 ? this.doubts : this.waits
+  protected override async park(): Promise<VisitEnd> {
+    const [first] = this.doubts.length > 0 ? this.doubts : this.asked
     // What the host is told must be durable: it may die with the message in its hands.
     await this.log.whenDurable()
-    if (this.log.lost) return this.finish('lost')
+    if (this.log.lost) return 'lost'
     if (first) this.endCalls(this.unsafe(first))
-    this.finish('parked')
+    return 'parked'
   }
 
   private unsafe(item: Item): ReplayUnsafeError {

@@ -1,9 +1,8 @@
-// Owns: one visit from load to its end: its phases, what is under way in it, and the commit that
-// ends it. Does not own: what becomes of a single call (gate.ts), nor when things are written
-// (committer.ts).
+// Owns: one visit from load to its end: its phases, what is under way in it, and when it comes to
+// its end. Does not own: what becomes of a single call (gate.ts), what is written at the end
+// (leave.ts), nor when things are written (committer.ts).
 // Invariants: I7 a visit that is parking issues nothing new; what is under way finishes and is
-// recorded; then the transition is made. I10 a park holds only if nothing has arrived since the
-// visit was loaded.
+// recorded; then the transition is made.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
@@ -18,27 +17,20 @@ import {
   type Run,
   type StopRequest,
 } from '../../model/run/records.ts'
-import type { RunState } from '../../model/run/states.ts'
-import type { Changes, CommitResult, LoadAt, Loaded, Store } from '../../store/store.ts'
+import type { Changes, LoadAt, Loaded, Store } from '../../store/store.ts'
 import type { RateLimits } from '../attempt/rate-limit.ts'
+import type { IssuedCall } from '../call/call.ts'
+import { KeyBook } from '../call/key-book.ts'
 import { Match } from '../call/match.ts'
 import { Order } from '../call/order.ts'
 import type { RunLog } from '../committer.ts'
-import type { Waiting, Waits } from '../wait/waits.ts'
+import type { Waiting } from '../wait/spec.ts'
 import type { Contexts } from './contexts.ts'
-import {
-  closedItem,
-  endChange,
-  idleCount,
-  isMoot,
-  isNear,
-  isSettled,
-  parkChange,
-  type Stopping,
-  stopChange,
-} from './ending.ts'
+import { idleCount, isNear, isSettled, type Stopping } from './ending.ts'
+import { closeItems, leaveEnded, leaveStopped, park } from './leave.ts'
 import type { Trail } from './trail.ts'
 import type { Lease, NodeOutcome, VisitEnd, VisitOptions } from './types.ts'
+import { Holds, type Release, type UnderWay } from './under-way.ts'
 
 export type { Lease, NodeOutcome, VisitEnd, VisitOptions } from './types.ts'
 
@@ -66,40 +58,41 @@ export class Visit {
   readonly match: Match
   readonly order: Order
   readonly signals: SignalPool // what was sent to the run and nothing has taken yet
-  /** What waits without a worker; set by the gate. */
-  waiting: Waits | null = null
+  /** The idempotency keys of this visit's records. */
+  readonly keys = new KeyBook()
   phase: 'running' | 'parking' | 'closed' = 'running'
-  /** Calls whose intent has entered the committer, probes, and pure calls: they finish first. */
-  inflight = 0
-  /** Functions of attempts that have not returned, whatever became of their call. */
-  unreturned = 0
-  /** Waits between attempts: given up when the visit parks. */
-  resting = 0
-  /** Calls that the node has issued and not yet seen the end of. */
-  open = 0
+  /** The arrivals that this visit has looked at. */
+  heard: number
   /** Rejections in branches that nobody awaits; a later handler takes them back. */
   readonly unhandled = new Map<Promise<unknown>, unknown>()
-  /** Asks what to do when nothing more can match; set by the gate. */
-  onQuiet: () => void = () => {}
+  /** Whether a call waits until nothing more can match, and what is done then; set by the gate. */
   wantsQuiet: () => boolean = () => false
+  onQuiet: () => void = () => {}
+  /**
+   * In a scope: while a doubt of the workflow is open, whichever of its scopes it is in, nothing
+   * that is not pure is sent. What a person has to decide first; null if it is known to be nothing.
+   */
+  doubtBefore: () => Promise<Item | null> | null = () => null
   /** The node came to its end, as against a visit that was parked or lost. */
   hasEnded = false
   readonly done: Promise<VisitEnd>
   private seq: number
-  protected readonly doubts: Item[] = []
-  protected readonly waits: Item[] = []
-  /** What is waited for without a person: other branches go on, as with `waits`. */
-  readonly pauses = new Set<Waiting>()
-  private readonly trail: Trail | null
+  readonly doubts: Item[] = []
+  /** What a person is asked while other branches go on. */
+  readonly asked: Item[] = []
+  /** What is waited for without a person: other branches go on, as with `asked`. */
+  readonly pauses = new Map<IssuedCall, Waiting>()
+  readonly trail: Trail | null
+  private readonly holds = new Holds()
   private returned: NodeOutcome | null = null
-  private draining = false
+  draining = false
   private stopping: Stopping | null = null
   private flushSoon = false
   private turnDue = false
   private endDue = false
   /** A receipt waits for the turn that delivers it. */
   private receiptDue = false
-  protected finish: (end: VisitEnd) => void = () => {}
+  private finish: (end: VisitEnd) => void = () => {}
 
   constructor(options: VisitOptions) {
     this.store = options.store
@@ -122,6 +115,8 @@ export class Visit {
     this.seq = this.opening.seq
     this.signals = this.opening.signals
     this.match = new Match(this.opening)
+    for (const { record } of this.match.entries.values()) this.keys.note(record)
+    this.heard = this.run.arrivals
     this.order = new Order({
       clock: this.clock,
       match: this.match,
@@ -136,9 +131,10 @@ export class Visit {
     const forget = this.log.onLost(() => this.close('lost'))
     void this.done.then(() => {
       forget()
-      for (const { cancel } of this.pauses) cancel()
+      for (const { cancel } of this.pauses.values()) cancel()
     })
-    const items = this.closeItems('its call is settled', (item) => isSettled(this.opening, item))
+    const isOver = (item: Item) => isSettled(this.opening, item)
+    const items = closeItems(this, 'its call is settled', isOver)
     const found = { ...this.opening.changes, items }
     if (Object.values(found).some((rows) => rows.length > 0)) this.append(found)
   }
@@ -153,6 +149,21 @@ export class Visit {
   reach(): void {
     const changes = this.trail?.reached() ?? null
     if (changes) this.append(changes)
+  }
+
+  /** Something is under way until its release is called. */
+  hold(kind: UnderWay): Release {
+    return this.holds.hold(kind, this.onRelease)
+  }
+
+  /** Functions of attempts that have not returned, whatever became of their call. */
+  get unreturned(): number {
+    return this.holds.count('function')
+  }
+
+  /** What has ended may be what the park of this visit has waited for. */
+  private readonly onRelease = (): void => {
+    if (this.phase === 'parking' || this.asked.length + this.pauses.size > 0) this.touch()
   }
 
   nextSeq(): number {
@@ -207,7 +218,8 @@ export class Visit {
 
   /** Its function has ended, and so has all that it issued but waits that nobody needs any more. */
   private isOver(): boolean {
-    return this.returned !== null && this.open === idleCount(this.pauses)
+    if (this.returned === null) return false
+    return this.holds.count('call') === idleCount([...this.pauses.values()])
   }
 
   /** The node is over and records of its visit stay unclaimed. */
@@ -228,7 +240,7 @@ export class Visit {
 
   /** A person is asked; other branches go on, and the visit parks when all of them wait. */
   wait(item: Item, changes: Changes | null): void {
-    this.waits.push(item)
+    this.asked.push(item)
     if (changes) this.append(changes)
     this.touch({ flush: true })
   }
@@ -259,9 +271,9 @@ export class Visit {
   }
 
   private check(): void {
-    if (this.phase === 'parking' && this.inflight === 0) {
+    if (this.phase === 'parking' && this.holds.count('work') === 0) {
       this.phase = 'closed'
-      this.settle(this.stopping ? this.endStopped(this.stopping) : this.park())
+      this.leave(this.stopping ? leaveStopped(this, this.stopping) : this.park())
     }
     if (this.phase !== 'running') return
     if (this.returned !== null && this.isOver()) {
@@ -269,13 +281,19 @@ export class Visit {
       else this.endSoon(this.returned)
       return
     }
-    const busy = this.inflight + this.resting > 0 || this.wantsQuiet() || !this.order.isEmpty()
-    const pauses = [...this.pauses]
-    if (this.waits.length + pauses.length > 0 && !busy && !isNear(pauses, this.clock.now())) {
+    if (this.isIdle()) {
       this.stop()
       this.phase = 'closed'
-      this.settle(this.park())
+      this.leave(this.park())
     }
+  }
+
+  /** Whether all branches wait for what may take long. */
+  private isIdle(): boolean {
+    if (this.asked.length + this.pauses.size === 0) return false
+    const busy = this.holds.count('work') + this.holds.count('rest') > 0
+    if (busy || this.wantsQuiet() || !this.order.isEmpty()) return false
+    return !isNear([...this.pauses.values()], this.clock.now())
   }
 
   /**
@@ -287,109 +305,32 @@ export class Visit {
     this.endDue = true
     this.clock.turn(() => {
       this.endDue = false
-      if (this.phase === 'running' && this.isOver()) this.settle(this.end(returned))
+      if (this.phase === 'running' && this.isOver()) this.end(returned)
       this.flushNow()
     })
   }
 
   /** An end that cannot be written is a run that is lost, never a process that dies. */
-  private settle(ending: Promise<void>): void {
-    ending.catch((error) => this.log.lose(error))
+  private leave(ending: Promise<VisitEnd>): void {
+    ending.then(this.finish).catch((error) => this.log.lose(error))
   }
 
-  protected async park(): Promise<void> {
-    // A drained run may have other work: whoever takes it next will see, and park it if not.
-    const waits = this.draining ? [] : this.waits
-    const pauses = this.draining ? [] : [...this.pauses]
-    const items = this.doubts.length > 0 ? this.doubts : waits
-    // All branches wait: a held call that none of them asks for any more has another input now.
-    const moot =
-      items === waits && waits.length > 0
-        ? this.closeItems('its input has changed', (item) => isMoot(waits, item))
-        : []
-    const now = this.clock.now()
-    const parked = parkChange(items, pauses, this.doubts.length > 0, now)
-    if (parked === null) {
-      // A wish to stop that has come meanwhile is this worker's to obey: nobody may take the run.
-      const result = await this.log.end(
-        { state: 'pending', release: true },
-        { events: [this.moved('pending', 'released by its worker')] },
-        this.run.arrivals,
-      )
-      return this.finishAfter(result, 'released')
-    }
-    const result = await this.log.end(
-      { ...parked.change, release: true },
-      { events: [this.moved(parked.change.state, parked.why)], items: moot },
-      this.run.arrivals,
-    )
-    this.finishAfter(result, 'parked')
+  protected park(): Promise<VisitEnd> {
+    return park(this)
   }
 
-  /** The transition that was asked for, unless something else has arrived meanwhile (I10). */
-  private async endStopped({ request, arrivals }: Stopping): Promise<void> {
-    const now = this.clock.now()
-    const open = [...this.loaded.items, ...this.doubts, ...this.waits]
-    const { run, items } = stopChange(request, open, now)
-    const events = [this.moved(request.to, `${request.to} by ${request.by}: ${request.why}`)]
-    this.finishAfter(await this.log.end(run, { items, events }, arrivals), 'parked')
-  }
-
-  private finishAfter(result: CommitResult, end: VisitEnd): void {
-    this.finish(result === 'done' ? end : result === 'arrived' ? 'arrived' : 'lost')
-  }
-
-  private async end(returned: NodeOutcome): Promise<void> {
+  private end(returned: NodeOutcome): void {
     this.phase = 'closed'
     this.hasEnded = true
     this.order.close()
-    if (returned.kind === 'go' && this.unhandled.size === 0) return this.move(returned)
-    const { change, state, why } = endChange(returned, this.unhandled)
-    // It stands where it failed, so that whoever tries it again sees what failed there.
-    if (state === 'failed') this.secure()
-    const items = this.closeItems(`the run is ${state}`)
-    // An item that is decided at this moment must not be closed over the decision.
-    const arrivalsSeen = items.length > 0 ? this.run.arrivals : undefined
-    const result = await this.log.end(
-      { ...change, release: true, progress: true, waitingFor: null },
-      { events: [this.moved(state, why)], items },
-      arrivalsSeen,
-    )
-    this.finishAfter(result, 'ended')
-  }
-
-  /** To the next visit: its checkpoint is written with what this one left, nobody waits for it. */
-  private async move({ node, state }: NodeOutcome & { kind: 'go' }): Promise<void> {
-    const changes = this.trail?.move(node, state) ?? null
-    const items = this.closeItems(`the run went on to ${node}`)
-    if (items.length > 0) {
-      // An item that is decided at this moment must not be closed over the decision.
-      const { run = {}, ...rows } = changes ?? this.trail?.due() ?? {}
-      const result = await this.log.end(run, { ...rows, items }, this.run.arrivals)
-      return this.finishAfter(result, 'moved')
-    }
-    if (changes) {
-      this.append(changes)
-      this.log.flush()
-    }
-    this.finish('moved')
+    this.leave(leaveEnded(this, returned, () => this.secure()))
   }
 
   /** Fails the run by a person's decision, without executing anything. */
   async abandon(by: string, why: string): Promise<VisitEnd> {
     const error = new CounterfoilError('RUN_ABANDONED', `abandoned by ${by}: ${why}`)
-    this.settle(this.end({ kind: 'failed', error }))
+    this.end({ kind: 'failed', error })
     return this.done
-  }
-
-  private closeItems(closedBy: string, which: (item: Item) => boolean = () => true): Item[] {
-    return this.loaded.items
-      .filter((item) => item.state === 'open' && which(item))
-      .map((item) => closedItem(item, this.clock.now(), closedBy))
-  }
-
-  private moved(to: RunState, cause: string): Event {
-    return this.event('state', { from: 'running', to, cause })
   }
 
   private close(end: VisitEnd): void {

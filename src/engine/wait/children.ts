@@ -5,28 +5,28 @@
 import { isCounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { canonical, sha256 } from '../../model/json/canonical.ts'
-import { attemptPlace } from '../../model/run/attempt-id.ts'
 import { keyOf, type RunRef } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
 import { askedToEnd } from '../../store/rules/family.ts'
 import { newRun } from '../../store/rules/new-run.ts'
 import type { NewRun, Store } from '../../store/store.ts'
+import { placeOf } from '../attempt/rows.ts'
 import type { IssuedCall } from '../call/call.ts'
 import type { Visit } from '../visit/visit.ts'
 
 /** Where the parent is told of the end. A record that a person gave to the call has its own key. */
-function placeOf({ run }: Visit, { record, key }: IssuedCall): string {
-  return attemptPlace(run.generation, run.visit, record ? keyOf(record) : key, 0)
+function endPlace({ run }: Visit, { record, key }: IssuedCall): string {
+  return placeOf(run, record ? keyOf(record) : key, 0)
 }
 
 export function childId(visit: Visit, call: IssuedCall): string {
   const { namespace, runId } = visit.run
-  return `child_${sha256(canonical([namespace, runId, placeOf(visit, call)])).slice(0, 32)}`
+  return `child_${sha256(canonical([namespace, runId, endPlace(visit, call)])).slice(0, 32)}`
 }
 
 export function childOf(visit: Visit, call: IssuedCall, graph: Graph): NewRun {
   const { namespace, runId, traceId, startedBy } = visit.run
-  const parent = { runId, attemptId: placeOf(visit, call) }
+  const parent = { runId, attemptId: endPlace(visit, call) }
   const { input } = JSON.parse(call.inputJson) as { input: unknown }
   const of = { namespace, runId: childId(visit, call), input, parent, traceId }
   // Whoever started the parent started this: they may not decide here what they may not there.

@@ -52,6 +52,8 @@ export class Connection {
   private readonly unsent = new WeakSet<object>()
   /** Lines that lead to the database that was adopted. */
   private readonly home = new WeakSet<pg.PoolClient>()
+  /** Runs of whose last commit nobody knows whether it has landed, or may yet (commit.ts). */
+  readonly unheard = new Set<string>()
   private held: Keys | null = null
   private closed = false
   private looking = false

@@ -134,6 +134,7 @@ class Line {
   private readonly server: Socket
   private readonly up = new Messages(false)
   private readonly down = new Messages(true)
+  private readonly named = new Map<string, string>()
   private text: string | null = null
   private fault: Fault | null = null
   private answer: Answer = { tag: '', row: [] }
@@ -192,7 +193,7 @@ class Line {
     const pass: Buffer[] = []
     let sent: string | null = null
     for (const { type, body, whole } of this.up.add(chunk)) {
-      const text = statementOf(type, body)
+      const text = this.statementOf(type, body)
       if (text !== null) {
         this.text = text
         this.fault = this.proxy.take(text)
@@ -207,6 +208,18 @@ class Line {
     }
     if (pass.length > 0) this.server.write(Buffer.concat(pass))
     if (sent !== null) this.proxy.onSent(sent)
+  }
+
+  /** The text of a plain statement, or of one that is prepared, now or by its name before. */
+  private statementOf(type: string, body: Buffer): string | null {
+    if (type === 'Q') return body.toString('utf8', 0, body.length - 1)
+    const first = body.indexOf(0)
+    const second = body.toString('utf8', first + 1, body.indexOf(0, first + 1))
+    if (type === 'P') {
+      this.named.set(body.toString('utf8', 0, first), second)
+      return second
+    }
+    return type === 'B' && this.text === null ? (this.named.get(second) ?? null) : null
   }
 
   private fromServer(chunk: Buffer): void {
@@ -265,14 +278,6 @@ class Messages {
       this.typed = true
     }
   }
-}
-
-/** The text of a plain statement, or of one that is prepared. */
-function statementOf(type: string, body: Buffer): string | null {
-  if (type === 'Q') return body.toString('utf8', 0, body.length - 1)
-  if (type !== 'P') return null
-  const from = body.indexOf(0) + 1
-  return body.toString('utf8', from, body.indexOf(0, from))
 }
 
 function valuesOf(body: Buffer): (string | null)[] {

@@ -29,9 +29,21 @@ export function findPgbouncer(): string | null {
   return null
 }
 
+/** Since 1.21 it can keep statements prepared by name apart; before, it has no such setting. */
+export function withoutPrepared(command: string): string[] {
+  const text = execFileSync(command, ['--version'], { encoding: 'utf8' })
+  const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(text) ?? []).map(Number)
+  return major > 1 || minor >= 21 ? ['max_prepared_statements = 0'] : []
+}
+
 const startMsMax = 40_000
 
-export async function startPgbouncer(command: string, server: string): Promise<Pooler> {
+/** `more`: lines of its configuration. */
+export async function startPgbouncer(
+  command: string,
+  server: string,
+  more: readonly string[] = [],
+): Promise<Pooler> {
   const behind = new URL(server)
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-pgbouncer-'))
   const port = await freePort()
@@ -54,6 +66,7 @@ export async function startPgbouncer(command: string, server: string): Promise<P
     // Far fewer connections than clients: every transaction takes whichever is free.
     ...['pool_mode = transaction', 'default_pool_size = 3', 'max_client_conn = 200'],
     `logfile = ${join(folder, 'log')}`,
+    ...more,
   ])
   const child = spawn(command, [config], { ...user, stdio: 'ignore' })
   const at = (database: string) => {

@@ -27,6 +27,7 @@ import { scopeGraph, scopeVisit } from '../../model/run/scope.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { InboxPort, LedgerPort, Sealed } from '../../store/store.ts'
 import type { Finding, FindingKind } from './verify.ts'
+import { formOf } from './verify-still.ts'
 import { Timeline, toleranceMs } from './verify-times.ts'
 
 type Mention = Pick<Event, 'kind' | 'data' | 'at'>
@@ -36,6 +37,7 @@ type Claim = { of: 'record' | 'decision' | 'evidence'; keys: readonly string[]; 
 export class RunCheck {
   readonly counts = { runs: 1, calls: 0, attempts: 0, decisions: 0, evidence: 0, checkpoints: 0 }
   findings: Finding[] = []
+  readonly seen: string[] = []
   private readonly store: LedgerPort & InboxPort
   private readonly run: Run
   /** Who was given the run, and when. */
@@ -95,6 +97,7 @@ export class RunCheck {
   private addAttempt(row: Sealed<Attempt>): void {
     const { attemptId, attempt, endedAt } = row
     this.counts.attempts++
+    this.seen.push(formOf(row))
     this.attempts.set(attemptId, row)
     const call = callOfAttempt(attemptId)
     this.attemptsOf.set(call, [...(this.attemptsOf.get(call) ?? []), row])
@@ -141,6 +144,7 @@ export class RunCheck {
   private checkRecord(record: Sealed<CallRecord>): void {
     const call = this.callOf(record)
     this.counts.calls++
+    this.seen.push(formOf(record))
     this.calls.add(call)
     this.checkSpan(record, call)
     if (!record.verifies) return this.find('mac', call, 'its record is not as it was signed')

@@ -7,6 +7,7 @@ import type { Run } from '../../model/run/records.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { CoreStore } from '../../store/store.ts'
 import { RunCheck } from './verify-run.ts'
+import { stoodStill } from './verify-still.ts'
 import { toleranceMs } from './verify-times.ts'
 
 export type FindingKind =
@@ -129,15 +130,11 @@ async function lookAt(store: CoreStore, first: Run): Promise<Look> {
     const check = new RunCheck(store, run)
     await check.look()
     const after = await store.getRun(first)
-    const moved = after === null || stateOf(after) !== stateOf(run)
+    const moved = !(await stoodStill(store, run, after, check.seen))
     if (!moved || looks === looksMax) {
       if (moved) check.keepCertain()
       return Object.assign(check, { moved })
     }
     run = after ?? run
   }
-}
-
-function stateOf({ commitId, arrivals, fence, updatedAt, state }: Run): string {
-  return JSON.stringify([commitId, arrivals, fence, updatedAt, state])
 }

@@ -1,12 +1,13 @@
 // Owns: how a holder's, a client's and a former holder's changes reach the server. What happens to
 // them there, under the run row's lock, is functions/02_commit.sql.
 // Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
-// is recognised by its id, also when an earlier sending of it comes late. I10 a park that
+// is recognised by its id, or its rows are there already; an earlier sending of it that comes late
+// is recognised by the id of a later one. I10 a park that
 // overlooked an arrival writes nothing; a child's end and its parent's arrival are one transaction.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
-import { checkCommit } from '../rules/commit.ts'
+import { checkCommit, isOrdinary } from '../rules/commit.ts'
 import { isEnd, parentOf } from '../rules/family.ts'
 import { checkChanges, newsOf } from '../rules/policy.ts'
 import { checkNotSwept } from '../rules/retention.ts'
@@ -134,11 +135,48 @@ async function sendOne(
   addRows(c, rows, changes)
   const tells = parent !== null && changes.run?.state !== undefined && isEnded(changes.run.state)
   const isFamily = tells || changes.run?.state === 'cancelled'
-  return c.askAtHome<Answer>('commit_one', [
+  const sent = c.askAtHome<Answer>('commit_one', [
     ...[namespace, runId, commitId, workerId, fence, arrivalsSeen, changeOf(changes)],
     ...rowArguments(rows),
-    ...[wait, isFamily, ...news(c, one, tells ? parent : null, changes)],
+    ...[leavesRun(c, one), wait, isFamily, ...news(c, one, tells ? parent : null, changes)],
   ])
+  const [answer] = await heard(
+    c,
+    [one],
+    sent.then((said) => [said]),
+  )
+  return answer as Answer
+}
+
+/**
+ * What was sent over a line that was given up may still arrive, when later commits have landed. It
+ * is known by the commit id on the run's row (`judge`), so whatever is written for that run next
+ * leaves its own there, ordinary or not.
+ */
+function leavesRun(c: Connection, one: Commit): boolean {
+  return isOrdinary(one.changes) && !c.unheard.has(runKey(one))
+}
+
+const runKey = ({ namespace, runId }: RunRef) => JSON.stringify([namespace, runId])
+
+/** Sends commits, and keeps in mind of which runs nobody has heard what became of theirs. */
+async function heard(
+  c: Connection,
+  batch: readonly Commit[],
+  sent: Promise<Answer[]>,
+): Promise<Answer[]> {
+  try {
+    const answers = await sent
+    // Of any other answer nothing was written, the commit id included.
+    const over = batch.filter((_, i) => answers[i] === 'done' || answers[i] === 'stale_fence')
+    for (const one of over) c.unheard.delete(runKey(one))
+    return answers
+  } catch (error) {
+    if (!isRefused(error) && !c.isUnsent(error)) {
+      for (const one of batch) c.unheard.add(runKey(one))
+    }
+    throw error
+  }
 }
 
 function changeOf({ run }: Changes): string | null {
@@ -151,9 +189,11 @@ async function sendBatch(c: Connection, batch: readonly Commit[]): Promise<Answe
     addRows(c, rows, one.changes)
     const { namespace, runId, commitId, workerId, fence, arrivalsSeen, changes } = one
     // The columns of the type `commit_head`.
-    return [i + 1, namespace, runId, commitId, workerId, fence, arrivalsSeen, changeOf(changes)]
+    const head = [i + 1, namespace, runId, commitId, workerId, fence, arrivalsSeen]
+    return [...head, changeOf(changes), leavesRun(c, one)]
   })
-  return c.askAtHome<Answer[]>('commit_batch', [listLiteral(heads), ...rowArguments(rows)])
+  const sent = c.askAtHome<Answer[]>('commit_batch', [listLiteral(heads), ...rowArguments(rows)])
+  return heard(c, batch, sent)
 }
 
 /** The parent's id, and the row of evidence that tells it of the end. */

@@ -4,7 +4,7 @@
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
-import type { Described, Field, Key } from '../schema/describe.ts'
+import { type Described, type Field, type Key, keysOf } from '../schema/describe.ts'
 import * as tables from '../schema/index.ts'
 import { jsonText } from '../sql/codec.ts'
 import type { Changes } from '../store.ts'
@@ -14,6 +14,8 @@ export interface Finality<T> {
   key(row: T): string
   /** Whether the later form may replace the earlier one. */
   follows(old: T, next: T): boolean
+  /** Put again as it is, which is no write. */
+  same(old: T, next: T): boolean
 }
 
 function finality<T>(table: Described<T>): Finality<T> {
@@ -22,6 +24,11 @@ function finality<T>(table: Described<T>): Finality<T> {
     key: (row) =>
       key.length === 1 ? String(row[key[0] as Key<T>]) : JSON.stringify(key.map((k) => row[k])),
     follows: (old, next) => follows(table, old, next),
+    same: (old, next) =>
+      table.final?.settled !== undefined &&
+      keysOf(table.fields).every((name) =>
+        isSame(table.fields[name] as Field, old[name], next[name]),
+      ),
   }
 }
 
@@ -81,14 +88,14 @@ export function lastForms<T>(
 export function check<T>(
   kept: ReadonlyMap<string, T>,
   rows: readonly T[] | undefined,
-  { key, follows }: Finality<T>,
+  { key, follows, same }: Finality<T>,
 ): void {
   if (rows === undefined || (rows.length === 1 && kept.size === 0)) return
   const here = new Map<string, T>()
   for (const row of rows) {
     const id = key(row)
     const old = here.get(id) ?? kept.get(id)
-    if (old && !follows(old, row)) throw immutable(id)
+    if (old && !follows(old, row) && !same(old, row)) throw immutable(id)
     here.set(id, row)
   }
 }

@@ -33,8 +33,20 @@ export function onConflict<T>(table: Described<T>, fixed: 'set' | 'compare'): st
   const same = compared
     .filter((column) => !key.includes(column))
     .map((column) => `${table.name}.${column} is not distinct from excluded.${column}`)
+  if (fixed === 'set' && table.final?.settled) same.push(`(${isNews(table)})`)
   const where = same.length === 0 ? '' : ` where ${same.join(' and ')}`
   return `on conflict (${key.join(', ')}) do update set ${set}${where}`
+}
+
+/** A row that is put again as it is, by a commit that is written again, is no write (I4). */
+function isNews<T>(table: Described<T>): string {
+  const { field } = table.final?.settled ?? {}
+  const own = keysOf(table.fields).filter((key) => !table.key.includes(key) && key !== field)
+  // What nearly every second form differs in is looked at first.
+  const columns = columnsOf(table, field === undefined ? own : [field, ...own])
+  return columns
+    .map((column) => `${table.name}.${column} is distinct from excluded.${column}`)
+    .join(' or ')
 }
 
 export function upsert<T>(table: Described<T>): string {

@@ -1,9 +1,10 @@
 // Owns: what happens under the run row's lock when a holder or a client writes.
 // Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
-// is recognised by its id. I10 a park that overlooked an arrival writes nothing.
+// is recognised by its id, or its rows are there already. I10 a park that overlooked an arrival
+// writes nothing.
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/run/records.ts'
-import { checkCommit, judge } from '../rules/commit.ts'
+import { checkCommit, isOrdinary, judge } from '../rules/commit.ts'
 import { isEnd, parentOf } from '../rules/family.ts'
 import { checkChanges } from '../rules/policy.ts'
 import { checkNotSwept } from '../rules/retention.ts'
@@ -53,14 +54,13 @@ export function commit(c: Connection, batch: readonly Commit[]): CommitResult[] 
       }
       const answer = judge(selectHeld(c, one), one)
       if (answer !== 'write') return answer
-      // Most commits of a call leave the run as it is: they need neither its whole row nor to
-      // rewrite it.
+      // Most commits leave the run as it is: they do not need its whole row.
       const run = one.changes.run === undefined ? null : selectRun(c, one)
       const parent = run && isEnd(run, one.changes.run) ? parentOf(run, one.parent) : null
       applyRows(c, one.changes)
       for (const child of one.changes.children ?? []) insertRun(c, child)
-      if (run === null) touchRun(c, one, one.commitId)
-      else write(c, run, one.changes, one.commitId, parent)
+      if (run !== null) write(c, run, one.changes, one.commitId, parent)
+      else if (!isOrdinary(one.changes)) touchRun(c, one, one.commitId)
       return 'done'
     })
   })

@@ -96,11 +96,35 @@ const settleRecord = `update tool_call_results
  * form.
  */
 function writeRecord(c: Connection, row: CallRecord): void {
+  const values = valuesOf(c, tables.records, row)
+  try {
+    putRecordRow(c, row, values)
+  } catch (error) {
+    if (!isFinal(error) || !isThere(c, row, values)) throw error
+  }
+}
+
+function putRecordRow(c: Connection, row: CallRecord, values: SqlValue[]): void {
   const settled = row.status === 'committed' || row.status === 'failed'
   const isNew = row.replayClass === 'pure' || (row.status === 'pending' && row.attempt <= 1)
-  const values = valuesOf(c, tables.records, row)
   if (settled && !isNew && settle(c, values)) return
   if (!isNew || !added(c, values)) put(c, putRecord, values)
+}
+
+const recordThere = `select ${tables.records.columns} from tool_call_results
+  where ${recordKey.map((column) => `${column} = ?`).join(' and ')}`
+
+const refusals: readonly unknown[] = ['SQLITE_CONSTRAINT_TRIGGER', 'ROW_IMMUTABLE']
+
+/** Of other errors SQLite may have taken the whole transaction back. */
+function isFinal(error: unknown): boolean {
+  return refusals.includes((error as { code?: unknown }).code)
+}
+
+/** Whether it is put again as it is, by a commit that is written again (I4): that is no write. */
+function isThere(c: Connection, row: CallRecord, values: readonly SqlValue[]): boolean {
+  const found = c.sql(recordThere).get(...schema.records.key.map((name) => row[name]))
+  return found?.every((value, i) => value === values[i]) ?? false
 }
 
 /** False if the row is there already: then it is an earlier form of it that is put again. */

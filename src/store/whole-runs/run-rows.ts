@@ -11,6 +11,7 @@ import type {
   Run,
   Signal,
 } from '../../model/run/records.ts'
+import { isOrdinary } from '../rules/commit.ts'
 import * as finality from '../rules/finality.ts'
 import { applyRunChange } from '../rules/policy.ts'
 import type { Changes, NewRun } from '../store.ts'
@@ -58,7 +59,7 @@ export function putRows(rows: RunRows, changes: Changes, now: number): void {
   for (const row of changes.signals ?? []) rows.signals.set(row.signalId, row)
   for (const row of changes.checkpoints ?? []) rows.checkpoints.set(checkpointKey(row), row)
   rows.events.push(...(changes.events ?? []))
-  rows.run = applyRunChange(rows.run, changes, now)
+  if (!isOrdinary(changes)) rows.run = applyRunChange(rows.run, changes, now)
   if (changes.run?.rewind) dropLater(rows)
 }
 

@@ -4,7 +4,7 @@
 import { CounterfoilError } from '../../model/errors.ts'
 import type { Item, Run, RunRef } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
-import { checkCommit, judge } from '../rules/commit.ts'
+import { checkCommit, isOrdinary, judge } from '../rules/commit.ts'
 import { isEnd, parentOf, toldOfCancel, toldOfEnd } from '../rules/family.ts'
 import { checkChanges } from '../rules/policy.ts'
 import { checkNotSwept } from '../rules/retention.ts'
@@ -37,7 +37,10 @@ export function commitRows(at: RunsAt, commit: Commit): CommitResult {
   const rows = at.find(commit)
   const answer = judge(rows?.run ?? null, commit)
   if (rows === undefined || answer !== 'write') return answer as CommitResult
-  applyRows(at, rows, 'holder', commit.changes, commit)
+  const { parent, commitId, changes } = commit
+  const said = parent === undefined ? {} : { parent }
+  const named = isOrdinary(changes) ? said : { ...said, commitId }
+  applyRows(at, rows, 'holder', changes, named)
   return 'done'
 }
 

@@ -83,6 +83,27 @@ function once({ on, expect }: Bench): void {
     expect(kinds).toEqual(['started', 'claimed', 'called'])
   })
 
+  on('I4 also one of intents and receipts alone, whose rows are there already', async (s) => {
+    const run = await s.held()
+    const end = { endedAt: 3_000, outcome: 'refused' } as const
+    const failed = { status: 'failed', resultJson: null, errorJson: '{}' } as const
+    const all = [
+      commitOf(run, '1.1', { records: [record()], attempts: [attempt()] }),
+      commitOf(run, '1.2', { records: [settled(record()), record(2)], attempts: [attempt(2)] }),
+      commitOf(run, '1.3', { records: [settled(record(2), failed)], attempts: [attempt(2, end)] }),
+    ]
+    for (const one of all) {
+      expect(await s.store.commit([one])).toEqual(['done'])
+      const before = await s.load(run)
+      s.clock.advance(5)
+      expect(await s.store.commit([one])).toEqual(['done'])
+      expect(await s.load(run)).toEqual(before)
+    }
+    const other = { records: [settled(record(), { externalId: 'm2' })] }
+    const rewritten = s.store.commit([commitOf(run, '1.4', other)])
+    await expect(rewritten).rejects.toMatchObject({ code: 'ROW_IMMUTABLE' })
+  })
+
   on('I4 also when it gave the lease back, or a client wrote in between', async (s) => {
     const run = await s.held()
     const changes = { events: [event('parked')], run: { state: 'pending', release: true } } as const

@@ -1,8 +1,17 @@
 // A server that goes away and comes back: as it was, or as another one.
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Store } from '../../../src/store/store.ts'
-import { commitOf, event, graphs, newRun, worker } from '../../../src/testing/store/fixtures.ts'
-import { isClaim, PostgresProxy } from '../../crash/proxy.ts'
+import {
+  attempt,
+  commitOf,
+  event,
+  graphs,
+  newRun,
+  record,
+  worker,
+} from '../../../src/testing/store/fixtures.ts'
+import { isClaim, isCommit, PostgresProxy } from '../../crash/proxy.ts'
 import {
   describePostgres,
   dropSchema,
@@ -12,6 +21,8 @@ import {
   schemaOf,
   sql,
 } from '../../postgres/bench.ts'
+
+const realQuery = pg.Client.prototype.query
 
 describePostgres('an outage', () => {
   let url: string
@@ -47,6 +58,33 @@ describePostgres('an outage', () => {
     // And once only.
     expect(await store.claim(request)).toEqual([])
   }, 300_000)
+
+  test('I4, C2 an intent that comes late by a line given up takes no later one back', async () => {
+    const [run] = await store.claim(request)
+    if (run === undefined) throw new Error('nothing was claimed')
+    const first = commitOf(run, '1.1', { records: [record()], attempts: [attempt()] })
+    const second = commitOf(run, '1.2', { records: [record(1, { attempt: 2, spanId: 's2' })] })
+    const sent: pg.QueryConfig[] = []
+    const query = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+      this: pg.Client,
+      ...args: unknown[]
+    ) {
+      const [config] = args as [pg.QueryConfig]
+      if (isCommit(String(config.text))) sent.push(config)
+      return realQuery.apply(this, args as never)
+    } as never)
+    proxy.plan({ side: 'before', how: 'cut', at: isCommit })
+    await expect(store.commit([first])).rejects.toMatchObject({ code: 'STORE_UNREACHABLE' })
+    proxy.plan(null)
+    query.mockRestore()
+    expect(await store.commit([first])).toEqual(['done'])
+    expect(await store.commit([second])).toEqual(['done'])
+    const late = await sql(url, sent[0]?.text ?? '', sent[0]?.values)
+    expect(late).toEqual([{ answer: 'done' }])
+    expect((await store.load(run))?.records).toMatchObject([{ attempt: 2, spanId: 's2' }])
+    // What comes next leaves the row alone again.
+    expect(await store.getRun(run)).toMatchObject({ commitId: '1.1' })
+  })
 
   test('I12 a new line to another incarnation takes no commit until it is adopted', async () => {
     const [run] = await store.claim(request)

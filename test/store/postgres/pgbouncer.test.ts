@@ -7,7 +7,12 @@ import { systemClock } from '../../../src/clock.ts'
 import { open } from '../../../src/index.ts'
 import { openConnection } from '../../../src/store/postgres/opening/open.ts'
 import { describePostgres, dropSchema, key, postgresUrl } from '../../postgres/bench.ts'
-import { findPgbouncer, type Pooler, startPgbouncer } from '../../postgres/pgbouncer.ts'
+import {
+  findPgbouncer,
+  type Pooler,
+  startPgbouncer,
+  withoutPrepared,
+} from '../../postgres/pgbouncer.ts'
 import { sendsOf, takeTrips, tripOf } from '../../postgres/trip.ts'
 
 const command = findPgbouncer()
@@ -16,6 +21,28 @@ if (command === null) {
 }
 
 const names = Array.from({ length: 12 }, (_, i) => `trip-${i}`)
+
+interface Asked {
+  readonly text: string
+  readonly name?: string
+  readonly listens: boolean
+}
+
+/** What the driver is asked from now on. */
+function spied(): { asked: Asked[]; rest: () => void } {
+  const asked: Asked[] = []
+  const { query } = pg.Client.prototype
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+    this: pg.Client,
+    ...args: unknown[]
+  ) {
+    const [first] = args as [string | { text: string; name?: string }]
+    const config = typeof first === 'string' ? { text: first } : first
+    asked.push({ ...config, listens: this.listenerCount('notification') > 0 })
+    return (query as (...args: unknown[]) => unknown).apply(this, args)
+  } as never)
+  return { asked, rest: () => spy.mockRestore() }
+}
 
 /** Two workers with pools of their own share the runs. */
 async function workOn(url: string, sent: string[], warnings: string[] = []): Promise<void> {
@@ -71,6 +98,41 @@ describePostgres('PgBouncer', () => {
     })
   })
 
+  describe.runIf(command !== null)('in transaction mode, taken for the server itself', () => {
+    const url = postgresUrl()
+    let pooler: Pooler
+    beforeAll(async () => {
+      pooler = await startPgbouncer(command ?? '', url, [
+        'ignore_startup_parameters = statement_timeout, lock_timeout, options,' +
+          'idle_in_transaction_session_timeout, extra_float_digits',
+        ...withoutPrepared(command ?? ''),
+      ])
+    }, 300_000)
+    afterAll(async () => {
+      await pooler?.stop()
+      await dropSchema(url)
+    }, 300_000)
+
+    test('L2, I4 what it cannot find by name is asked again without, and sent once', async () => {
+      const { c, settings } = await openConnection({ url: pooler.url, clock: systemClock, key })
+      expect(settings.asks).toBe(true)
+      await c.close()
+      const [sent, warnings] = [[] as string[], [] as string[]]
+      const { asked, rest } = spied()
+      try {
+        await workOn(pooler.url, sent, warnings)
+      } finally {
+        rest()
+      }
+      expect(sent.sort()).toEqual(sendsOf(names))
+      expect(warnings).toEqual([])
+      // Both stores have tried, and both have given it up.
+      const tried = asked.filter(({ name }) => name !== undefined).length
+      expect(tried).toBeGreaterThan(0)
+      expect(tried).toBeLessThan(asked.length / 2)
+    }, 300_000)
+  })
+
   // What a session keeps, and a pooler would give to somebody else or take away.
   const sessionState = [
     /^\s*(set|reset)\s+(?!local\b|transaction\b)/i,
@@ -84,28 +146,23 @@ describePostgres('PgBouncer', () => {
 
   test('L2 no statement of the pool leaves anything in its session', async () => {
     const url = postgresUrl()
-    const asked: { text: string; name?: string; listens: boolean }[] = []
-    const { query } = pg.Client.prototype
-    const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
-      this: pg.Client,
-      ...args: unknown[]
-    ) {
-      const [first] = args as [string | { text: string; name?: string }]
-      const config = typeof first === 'string' ? { text: first } : first
-      asked.push({ ...config, listens: this.listenerCount('notification') > 0 })
-      return (query as (...args: unknown[]) => unknown).apply(this, args)
-    } as never)
+    const { asked, rest } = spied()
     const sent: string[] = []
     try {
       await workOn(url, sent)
     } finally {
-      spy.mockRestore()
+      rest()
       await dropSchema(url)
     }
     expect(sent.sort()).toEqual(sendsOf(names))
     const pooled = asked.filter(({ listens }) => !listens)
     expect(pooled.length).toBeGreaterThan(names.length * 4)
-    expect(pooled.filter(({ name }) => name !== undefined)).toEqual([])
+    // But for statements prepared by name: functions of the schema, each by the name of its text.
+    const prepared = pooled.filter(({ name }) => name !== undefined)
+    expect(prepared.filter(({ text }) => !/^select [^;]*"\.\w+\([$\d, ]*\)/.test(text))).toEqual([])
+    const texts = new Map(prepared.map(({ name, text }) => [name, text]))
+    expect(prepared.every(({ name, text }) => texts.get(name) === text)).toBe(true)
+    expect(new Set(texts.values()).size).toBe(texts.size)
     expect(pooled.map(({ text }) => text).filter((text) => isPlain(text) && keeps(text))).toEqual(
       [],
     )

@@ -1,5 +1,5 @@
 -- Writes. Plans of statements inside functions are kept by the server process, whatever a pooler
--- does with connections; so nothing here needs a named statement or a setting of the session.
+-- does with connections; so nothing here needs a setting of the session.
 --
 --   start_run                   makes a run, or answers the one that has its id
 --   commit_one, commit_batch    a holder's changes under its fence (I2, I4, I10)

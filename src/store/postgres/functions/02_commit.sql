@@ -3,6 +3,9 @@
 -- Rows are locked in the order of `runs.id`; a parent was made before its children, so it comes
 -- first. A commit that comes alone waits for its row, for a bound; of several, one whose row (or
 -- whose parent's or child's) somebody else has is answered 'locked' and comes again.
+--
+-- An ordinary commit (`isOrdinary` of rules/commit.ts) reads the run's row and does not write it.
+-- The lock that it takes is shared: whoever changes the run waits for it, or it for them.
 
 -- Commit ids of the engine are `fence.number`; of any other form it cannot tell.
 create or replace function is_before(p_a text, p_b text) returns boolean
@@ -138,8 +141,8 @@ $$;
 create or replace function commit_one(
   p_namespace text, p_run_id text, p_commit_id text, p_worker_id text, p_fence bigint,
   p_arrivals_seen bigint, p_change json, p_records record_row[], p_attempts attempt_row[],
-  p_events event_row[], p_checkpoints checkpoint_row[], p_rest json, p_wait boolean,
-  p_family boolean, p_parent text, p_news json
+  p_events event_row[], p_checkpoints checkpoint_row[], p_rest json, p_ordinary boolean,
+  p_wait boolean, p_family boolean, p_parent text, p_news json
 ) returns text
 language plpgsql security definer set search_path from current
 set plan_cache_mode = force_generic_plan as $$
@@ -158,8 +161,18 @@ begin
   if current_setting('synchronous_commit') = 'off' then perform keep_durable(); end if;
   -- A holder that was cut off is waited for so long; then the same commit comes again.
   if p_wait then perform set_config('lock_timeout', '2000', true); end if;
-  -- What nearly every commit is: lock, fence and commit id in one statement.
-  if p_change is null and p_wait then
+  -- What nearly every commit is: lock and fence, or lock, fence and commit id, in one statement.
+  if p_ordinary and p_wait then
+    perform 1 from runs k
+    where k.namespace = p_namespace and k.run_id = p_run_id
+      and judge(k.fence, k.commit_id, k.worker_id, k.state, k.arrivals,
+        p_fence, p_commit_id, p_worker_id, p_arrivals_seen) = 'write'
+    for share;
+    if found then
+      perform put_rows(p_records, p_attempts, p_events, p_checkpoints, p_rest, null);
+      return 'done';
+    end if;
+  elsif p_change is null and p_wait then
     update runs k set commit_id = p_commit_id, updated_at = now_ms()
     where k.namespace = p_namespace and k.run_id = p_run_id
       and judge(k.fence, k.commit_id, k.worker_id, k.state, k.arrivals,
@@ -204,6 +217,7 @@ begin
 
   v_now := now_ms();
   perform put_rows(p_records, p_attempts, p_events, p_checkpoints, p_rest, null);
+  if p_ordinary then return 'done'; end if;
   if p_change is null then
     update runs k set commit_id = p_commit_id, updated_at = v_now
     where k.namespace = p_namespace and k.run_id = p_run_id;
@@ -240,11 +254,22 @@ declare
 begin
   if current_setting('synchronous_commit') = 'off' then perform keep_durable(); end if;
   for f in
-    select a.i, r.fence, r.commit_id, r.worker_id, r.state, r.arrivals, r.parent_attempt_id
-    from unnest(p_heads) a
-    join runs r on r.namespace = a.namespace and r.run_id = a.run_id
-    order by r.id
-    for update of r skip locked
+    with written as (
+      select a.i, r.fence, r.commit_id, r.worker_id, r.state, r.arrivals, r.parent_attempt_id
+      from unnest(p_heads) a
+      join runs r on r.namespace = a.namespace and r.run_id = a.run_id
+      where not a.ordinary
+      order by r.id
+      for update of r skip locked
+    ), read as (
+      select a.i, r.fence, r.commit_id, r.worker_id, r.state, r.arrivals, r.parent_attempt_id
+      from unnest(p_heads) a
+      join runs r on r.namespace = a.namespace and r.run_id = a.run_id
+      where a.ordinary
+      order by r.id
+      for share of r skip locked
+    )
+    select * from written union all select * from read
   loop
     h := p_heads[f.i];
     v_answer := judge(f.fence, f.commit_id, f.worker_id, f.state, f.arrivals,
@@ -258,7 +283,7 @@ begin
       v_keys := v_keys || (h.namespace || '/' || h.run_id);
       if h.change is not null then
         v_changed := v_changed || h;
-      else
+      elsif not h.ordinary then
         v_touched := v_touched || h;
       end if;
     else

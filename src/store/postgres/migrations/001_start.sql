@@ -382,5 +382,5 @@ create type checkpoint_row as (
 
 create type commit_head as (
   i bigint, namespace text, run_id text, commit_id text, worker_id text, fence bigint,
-  arrivals_seen bigint, change json
+  arrivals_seen bigint, change json, ordinary boolean
 );

@@ -132,6 +132,14 @@ export function keepsConnection(error: unknown): boolean {
   return sqlState(error) !== null && (error as { severity?: string }).severity === 'ERROR'
 }
 
+// It is not there, it is there already, or it was prepared when a function answered otherwise.
+const unprepared: readonly (string | null)[] = ['26000', '42P05', '0A000']
+
+/** Whether a statement was refused, and nothing was done, because of how it was prepared by name. */
+export function isUnprepared(error: unknown): boolean {
+  return keepsConnection(error) && unprepared.includes(sqlState(error))
+}
+
 /** Whether the server has said no: its transaction is taken back, for certain. */
 export function isRefused(error: unknown): boolean {
   return keepsConnection(error instanceof CounterfoilError ? error.cause : error)

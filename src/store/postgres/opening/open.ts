@@ -54,7 +54,13 @@ async function connect({ url, clock }: Where): Promise<{ c: Connection; settings
   const location = locate(url)
   const driver = await loadDriver()
   const to = (settings: Settings) =>
-    new Connection(createPool(driver, settings, location), location, new ServerClock(clock))
+    // What refuses settings is a pooler: it may give each statement another session.
+    new Connection(
+      createPool(driver, settings, location),
+      location,
+      new ServerClock(clock),
+      settings.asks,
+    )
   const settings = { connectionString: location.connectionString, asks: true }
   const c = to(settings)
   try {

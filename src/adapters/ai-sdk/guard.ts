@@ -6,7 +6,7 @@ import { checkName } from '../../model/name.ts'
 import { type CallInfo, makeTool } from '../../model/tool/tool.ts'
 import type { OutcomeData } from './chat/data.ts'
 import { lookBack } from './chat/earlier.ts'
-import { goesOnFrom } from './chat/messages.ts'
+import { goesOnFrom } from './chat/goes-on.ts'
 import {
   agentInvalid,
   anyInput,
@@ -161,7 +161,7 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
       const at = { cf, ids: plain, model: name, tools: byName, anew }
       const earlier = await lookBack(options.messages ?? [], at)
       const past = await Past.load(cf, plain, name)
-      const goesOn = goesOnFrom(earlier.messages, (toolCallId) => past.isCut(toolCallId))
+      const goesOn = goesOnFrom(earlier.messages, past, generation)
       const { approved } = goesOn
       const turn = new Turn(scopeHost(scope), { generation, past, approved, earlier })
       return openTurn(turn, scope, { ...bind(turn), ...goesOn, outcomes: earlier.outcomes })

@@ -9,7 +9,7 @@ import type { Tool } from '../../model/tool/tool.ts'
 import { fromPlain } from './codec.ts'
 import { isAnswer } from './failure.ts'
 import type { Host, HostCall } from './host.ts'
-import type { Past, Row } from './past.ts'
+import { distinct, type Past, type Row } from './past.ts'
 import {
   callsIn,
   isApproved,
@@ -258,7 +258,7 @@ export class Turn {
     const same = elsewhere.filter((row) => past.isSame(row, input))
     const others = approved ? [] : [...own, ...elsewhere.filter((row) => !same.includes(row))]
     const held = await past.heldAgainst(tool.name)
-    return { answer, alike: [...new Set([...same, ...others, ...held])] }
+    return { answer, alike: distinct([...same, ...others, ...held]) }
   }
 }
 

@@ -6,8 +6,8 @@ import { CounterfoilError, type FailureData } from '../../model/errors.ts'
 import { canonical, sha256 } from '../../model/json/canonical.ts'
 import { ofCall } from '../../model/run/attempt-id.ts'
 import { type CallRecord, callKey, type Decision, keyOf } from '../../model/run/records.ts'
-import { scopeVisit } from '../../model/run/scope.ts'
-import type { NamedCall } from './places.ts'
+import { occurrenceOf, scopeVisit } from '../../model/run/scope.ts'
+import { type NamedCall, placeIds } from './places.ts'
 import { type Envelope, isBroken, repliedCalls, repliedText, type ToolCall } from './reply.ts'
 
 export type Row = CallRecord & { readonly verifies: boolean }
@@ -177,11 +177,26 @@ export class Past {
     return found ?? null
   }
 
+  /** Receipts that calls of this generation were answered with, by whatever request of it. */
+  useCopies(generation: number): void {
+    const own = this.asked.filter((call) => call.generation === generation)
+    for (const { toolName, toolCallId, reply } of own) {
+      const places = placeIds(generation, reply, toolCallId).map((id) => occurrenceOf(id, 0))
+      for (const copy of this.at(toolName, places)) {
+        const isOne = copy.attempt === 0 && copy.replayClass !== 'pure' && isTrusted(copy)
+        const effects = [...this.rows.values()].filter(
+          (row) => row.tool === toolName && row.inputHash === copy.inputHash && isEffect(row),
+        )
+        if (isOne) this.use(effects.find((row) => isTrusted(row) && !this.used.has(keyOf(row))))
+      }
+    }
+  }
+
   isSame(row: CallRecord, input: unknown): boolean {
     return row.inputHash === hashOf(input)
   }
 
-  use(row: Row | null): void {
+  use(row: Row | null | undefined): void {
     if (row) this.used.add(keyOf(row))
   }
 

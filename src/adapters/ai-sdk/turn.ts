@@ -83,6 +83,7 @@ export class Turn {
     this.generation = facts.generation
     const { past } = facts
     if (past === null) return
+    past.useCopies(facts.generation)
     for (const { reply } of past.asked) this.repliesMax = Math.max(this.repliesMax, reply)
     // What earlier generations asked for is over: it is not what this one has forgotten.
     const over = past.asked.filter(({ generation }) => generation < facts.generation)

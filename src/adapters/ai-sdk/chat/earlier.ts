@@ -8,8 +8,15 @@ import { isEffect, isTrusted, Past, turnIdsOf, type UiMessage } from '../past.ts
 import type { EarlierFacts } from '../turn.ts'
 import { stepsOf, withoutCopies } from './answer.ts'
 import { type OutcomeData, outcomeType } from './data.ts'
-import { type Answer, type EarlierTurn, type OpenCall, openCalls, type Where } from './open-call.ts'
-import type { UiPart } from './parts.ts'
+import {
+  type Answer,
+  type EarlierTurn,
+  type OpenCall,
+  openCalls,
+  sentCalls,
+  type Where,
+} from './open-call.ts'
+import { isCall, isEnded, toolOf, type UiPart } from './parts.ts'
 import { settle } from './settle.ts'
 
 export interface Earlier extends EarlierFacts {
@@ -42,6 +49,31 @@ export async function lookBack(all: readonly UiMessage[], where: Where): Promise
       .flatMap(({ row }) => (row && row.replayClass !== 'pure' ? [row] : [])),
     callIds: new Set(open.map(({ toolCallId }) => toolCallId)),
   }
+}
+
+/**
+ * What earlier generations of the present turn have done. A client that asks for an answer anew
+ * leaves the old one out of its messages: nobody knows whether its user has seen how it ended. It
+ * stands all the same, and whoever approves a call of the new answer has to know.
+ */
+export function replacedOutcomes(
+  messages: readonly UiMessage[],
+  past: Past,
+  generation: number,
+): OutcomeData[] {
+  const userAt = messages.findLastIndex(({ role }) => role === 'user')
+  const shown = shownIn(messages)
+  const parts = messages.slice(userAt + 1).flatMap((message) => message.parts as UiPart[])
+  const ended = parts.filter((part) => isCall(part) && isEnded(part))
+  const turn = { past, userAt, messageId: messages[userAt]?.id ?? '', steps: [] }
+  return sentCalls(turn, generation)
+    .filter((call) => !shown.has(nameOf(call)))
+    .filter(({ tool, toolCallId }) => !ended.some((part) => isNamed(part, tool, toolCallId)))
+    .flatMap((call) => outcomeOf(call, answerOf(call)))
+}
+
+function isNamed(part: UiPart, tool: string, toolCallId: string): boolean {
+  return part.toolCallId === toolCallId && toolOf(part) === tool
 }
 
 async function turnAt(

@@ -71,6 +71,22 @@ export function openCalls(turn: EarlierTurn): OpenCall[] {
   }
 }
 
+/** Calls that generations before this one have sent, and that may have had an effect. */
+export function sentCalls(turn: EarlierTurn, before: number): OpenCall[] {
+  const { past } = turn
+  const taken = new Set<Row>()
+  return past.asked
+    .filter(({ generation }) => generation < before)
+    .flatMap(({ generation, reply, toolName: tool, toolCallId, input }) => {
+      const callId = placeId(generation, reply, toolCallId)
+      const places = placeIds(generation, reply, toolCallId).map((id) => occurrenceOf(id, 0))
+      const row = past.at(tool, places).findLast((each) => isEffect(each) && !taken.has(each))
+      if (row === undefined) return []
+      taken.add(row)
+      return [{ turn, tool, toolCallId, input, row, nth: row.nth, callId, part: null }]
+    })
+}
+
 /** The calls that the client shows, with their rows; a row is one call's. */
 function shownCalls(turn: EarlierTurn) {
   const { past, steps } = turn

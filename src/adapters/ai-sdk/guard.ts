@@ -5,8 +5,8 @@ import { isCounterfoilError } from '../../model/errors.ts'
 import { checkName } from '../../model/name.ts'
 import { type CallInfo, makeTool } from '../../model/tool/tool.ts'
 import type { OutcomeData } from './chat/data.ts'
-import { lookBack } from './chat/earlier.ts'
-import { goesOnFrom } from './chat/messages.ts'
+import { lookBack, replacedOutcomes } from './chat/earlier.ts'
+import { goesOnFrom } from './chat/goes-on.ts'
 import {
   agentInvalid,
   anyInput,
@@ -82,7 +82,7 @@ export interface OpenTurn<M, T> extends Bound<M, T> {
    * that earlier turns have left open, and as far as the last answer is whole.
    */
   readonly messages: readonly UiMessage[]
-  /** What the client does not know yet of calls of earlier turns. */
+  /** What the client does not know yet of calls of earlier turns, and of a replaced answer. */
   readonly outcomes: readonly OutcomeData[]
   /** Some calls of the last reply wait for an approval: the model is not to be asked yet. */
   readonly waits: boolean
@@ -161,10 +161,12 @@ export function guardAgent<M extends ModelLike, T extends Tools = Record<never, 
       const at = { cf, ids: plain, model: name, tools: byName, anew }
       const earlier = await lookBack(options.messages ?? [], at)
       const past = await Past.load(cf, plain, name)
-      const goesOn = goesOnFrom(earlier.messages, (toolCallId) => past.isCut(toolCallId))
+      const goesOn = goesOnFrom(earlier.messages, past, generation)
       const { approved } = goesOn
       const turn = new Turn(scopeHost(scope), { generation, past, approved, earlier })
-      return openTurn(turn, scope, { ...bind(turn), ...goesOn, outcomes: earlier.outcomes })
+      const replaced = replacedOutcomes(earlier.messages, past, generation)
+      const outcomes = [...earlier.outcomes, ...replaced]
+      return openTurn(turn, scope, { ...bind(turn), ...goesOn, outcomes })
     } catch (error) {
       await scope.close()
       throw error

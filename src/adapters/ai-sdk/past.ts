@@ -2,13 +2,13 @@
 // the turn that it replaces.
 import type { Counterfoil } from '../../index.ts'
 import { isMarked } from '../../model/decisions/outcomes.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { CounterfoilError, type FailureData } from '../../model/errors.ts'
 import { canonical, sha256 } from '../../model/json/canonical.ts'
 import { ofCall } from '../../model/run/attempt-id.ts'
 import { type CallRecord, callKey, type Decision, keyOf } from '../../model/run/records.ts'
-import { scopeVisit } from '../../model/run/scope.ts'
-import type { NamedCall } from './places.ts'
-import { type Envelope, isBroken, repliedCalls, repliedText } from './reply.ts'
+import { occurrenceOf, scopeVisit } from '../../model/run/scope.ts'
+import { type NamedCall, placeIds } from './places.ts'
+import { type Envelope, isBroken, repliedCalls, repliedText, type ToolCall } from './reply.ts'
 
 export type Row = CallRecord & { readonly verifies: boolean }
 
@@ -65,10 +65,22 @@ const nothing: Pick<Loaded, 'items' | 'decisions' | 'evidence'> = {
 
 export type AskedCall = NamedCall & { readonly generation: number }
 
+/** A reply of the model on record. */
+export interface RecordedReply {
+  readonly generation: number
+  readonly reply: number
+  /** It did not end as a reply does: its calls are not made. */
+  readonly broken: boolean
+  readonly text: string
+  readonly calls: readonly ToolCall[]
+}
+
 export class Past {
   /** The newest generation on record, and whether a reply without open calls ended it. */
   readonly generation: number
   readonly finished: boolean
+  /** All replies on record, those that broke off included. */
+  readonly replies: readonly RecordedReply[]
   /** Calls that replies on record ask for, with the generation of the reply. */
   readonly asked: readonly AskedCall[]
   /** The same of replies that broke off: older versions have made such calls. */
@@ -89,6 +101,7 @@ export class Past {
     this.loaded = loaded
     this.rows = new Map(rows.map((row) => [keyOf(row), row]))
     const said = rows.filter(({ tool }) => tool === model).flatMap(replyIn)
+    this.replies = said
     const replies = said.filter(({ broken }) => !broken)
     this.generation = Math.max(0, ...replies.map(({ generation }) => generation))
     const last = replies.findLast(
@@ -113,10 +126,9 @@ export class Past {
     return occurrences.some((occurrence) => this.rows.has(callKey(tool, hash, occurrence)))
   }
 
-  /** Only a reply that broke off has asked for it. */
-  isCut(toolCallId: string): boolean {
-    const isIt = (call: AskedCall) => call.toolCallId === toolCallId
-    return this.cut.some(isIt) && !this.asked.some(isIt)
+  /** Those of a generation that did not break off. */
+  repliesOf(generation: number): RecordedReply[] {
+    return this.replies.filter((reply) => reply.generation === generation && !reply.broken)
   }
 
   /** Records of a tool at one of these places, the newest last. */
@@ -165,11 +177,26 @@ export class Past {
     return found ?? null
   }
 
+  /** Receipts that calls of this generation were answered with, by whatever request of it. */
+  useCopies(generation: number): void {
+    const own = this.asked.filter((call) => call.generation === generation)
+    for (const { toolName, toolCallId, reply } of own) {
+      const places = placeIds(generation, reply, toolCallId).map((id) => occurrenceOf(id, 0))
+      for (const copy of this.at(toolName, places)) {
+        const isOne = copy.attempt === 0 && copy.replayClass !== 'pure' && isTrusted(copy)
+        const effects = [...this.rows.values()].filter(
+          (row) => row.tool === toolName && row.inputHash === copy.inputHash && isEffect(row),
+        )
+        if (isOne) this.use(effects.find((row) => isTrusted(row) && !this.used.has(keyOf(row))))
+      }
+    }
+  }
+
   isSame(row: CallRecord, input: unknown): boolean {
     return row.inputHash === hashOf(input)
   }
 
-  use(row: Row | null): void {
+  use(row: Row | null | undefined): void {
     if (row) this.used.add(keyOf(row))
   }
 
@@ -238,11 +265,20 @@ function hashOf(input: unknown): string {
   return sha256(canonical(input))
 }
 
-export function isEffect({ replayClass, status, attempt }: CallRecord): boolean {
-  return replayClass !== 'pure' && status !== 'failed' && attempt > 0
+/** It had an effect, or may have had one. */
+export function isEffect({ replayClass, status, attempt, errorJson }: CallRecord): boolean {
+  if (replayClass === 'pure' || attempt === 0) return false
+  if (status !== 'failed') return true
+  return (JSON.parse(errorJson ?? '{}') as Partial<FailureData>).kind === 'unknown'
 }
 
-function replyIn(row: Row) {
+/** Each record once, whichever load of it came first. */
+export function distinct(rows: readonly Row[]): Row[] {
+  const idOf = (row: Row) => canonical([row.nodeId, row.checkpointId, keyOf(row)])
+  return [...new Map(rows.toReversed().map((row) => [idOf(row), row])).values()].toReversed()
+}
+
+function replyIn(row: Row): RecordedReply[] {
   if (row.status !== 'committed' || !row.verifies || row.resultJson === null) return []
   const { turn, ...envelope } = JSON.parse(row.resultJson) as Partial<Envelope>
   if (turn === undefined) return []
@@ -252,6 +288,6 @@ function replyIn(row: Row) {
   return [{ generation, reply, broken, text, calls: repliedCalls(envelope as Envelope) }]
 }
 
-function askedIn({ generation, reply, calls }: ReturnType<typeof replyIn>[number]): AskedCall[] {
+function askedIn({ generation, reply, calls }: RecordedReply): AskedCall[] {
   return calls.map((call) => ({ ...call, reply, generation }))
 }

@@ -46,7 +46,7 @@ export function isSameCall(a: NamedCall, b: NamedCall): boolean {
 }
 
 /** As a browser has it: dates and the like are what JSON makes of them. */
-function wordsOf(input: unknown): string {
+export function wordsOf(input: unknown): string {
   return canonical(toPlain(JSON.parse(JSON.stringify(input ?? null))))
 }
 

@@ -58,16 +58,45 @@ function partOf(part: Plain): Plain[] {
   const { providerOptions: _, ...rest } = part
   if (approvals.includes(String(part['type']))) return []
   if (part['type'] === 'text' && part['text'] === '') return []
+  if (part['type'] === 'tool-call') return [wire({ ...rest, input: inputOf(part) }) as Plain]
   const output = part['output'] as { type?: string } | undefined
-  const failed = output?.type !== undefined && failures.includes(output.type)
-  return [wire(failed ? { ...rest, output: 'failed' } : rest) as Plain]
+  if (output?.type === undefined) return [wire(rest) as Plain]
+  const failed = failures.includes(output.type)
+  return [{ ...(wire(rest) as Plain), output: failed ? 'failed' : told(wire(output)) }]
 }
 
-/** Dates and addresses are texts once they have been sent to a browser. */
+/** What could not be read as an input is told as nothing by one way, as its text by the other. */
+function inputOf({ input }: Plain): unknown {
+  return typeof input === 'object' && input !== null ? input : {}
+}
+
+/** A text is a text, also one that was an address until it was sent to a browser. */
+function told(output: unknown): unknown {
+  const { type, value } = output as { type?: unknown; value?: unknown }
+  return type === 'json' && typeof value === 'string' ? { type: 'text', value } : output
+}
+
+/** Values that JSON has no words for, as they are once they have been sent to a browser. */
 function wire(plain: unknown): unknown {
   if (typeof plain !== 'object' || plain === null) return plain
   if (Array.isArray(plain)) return plain.map(wire)
   const { $counterfoil: kind, value } = plain as { $counterfoil?: unknown; value?: unknown }
   if (kind === 'date' || kind === 'url') return value
+  if (kind === 'number') return null
+  if (kind === 'bytes') return value === '' ? {} : { bytes: value }
+  const bytes = bytesIn(plain)
+  if (bytes) return { bytes: bytes.toString('base64') }
   return Object.fromEntries(Object.entries(plain).map(([key, item]) => [key, wire(item)]))
+}
+
+/** Bytes are an object with a number for each of them, or what a Buffer says of itself. */
+function bytesIn(plain: object): Buffer | null {
+  const { type, data } = plain as { type?: unknown; data?: unknown }
+  const own = type === 'Buffer' && Array.isArray(data) && Object.keys(plain).length === 2
+  const entries = Object.entries(own ? (data as object) : plain)
+  const isByte = (item: unknown) =>
+    Number.isInteger(item) && Number(item) >= 0 && Number(item) < 256
+  const all = entries.every(([key, item], n) => key === String(n) && isByte(item))
+  if (!all || (entries.length === 0 && !own)) return null
+  return entries.length === 0 ? null : Buffer.from(entries.map(([, item]) => Number(item)))
 }

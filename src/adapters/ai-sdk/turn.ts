@@ -9,7 +9,7 @@ import type { Tool } from '../../model/tool/tool.ts'
 import { fromPlain } from './codec.ts'
 import { isAnswer } from './failure.ts'
 import type { Host, HostCall } from './host.ts'
-import type { Past, Row } from './past.ts'
+import { distinct, type Past, type Row } from './past.ts'
 import {
   callsIn,
   isApproved,
@@ -83,6 +83,7 @@ export class Turn {
     this.generation = facts.generation
     const { past } = facts
     if (past === null) return
+    past.useCopies(facts.generation)
     for (const { reply } of past.asked) this.repliesMax = Math.max(this.repliesMax, reply)
     // What earlier generations asked for is over: it is not what this one has forgotten.
     const over = past.asked.filter(({ generation }) => generation < facts.generation)
@@ -258,7 +259,7 @@ export class Turn {
     const same = elsewhere.filter((row) => past.isSame(row, input))
     const others = approved ? [] : [...own, ...elsewhere.filter((row) => !same.includes(row))]
     const held = await past.heldAgainst(tool.name)
-    return { answer, alike: [...new Set([...same, ...others, ...held])] }
+    return { answer, alike: distinct([...same, ...others, ...held]) }
   }
 }
 

@@ -108,8 +108,12 @@ interface Shop {
   answer: Answer
   /** What becomes of an order once it is out. */
   fate?: (sent: number) => unknown
-  needsApproval?: boolean
+  needsApproval?: boolean | ((input: { item: string }) => boolean)
   waitMs?: number
+  /** What `reply` returns, if it is not what streamText gives. */
+  ui?: (streams: { toUIMessageStream(options?: object): unknown }, messages: never[]) => unknown
+  /** Of the prompt, different each time. */
+  system?: () => string
 }
 
 /** A shop whose assistant orders things, for any number of processes. */
@@ -121,7 +125,7 @@ export function shop(major: Major, { answer, ...how }: Shop) {
 export function shopOf(
   major: Major,
   model: InstanceType<Major['Model']>,
-  { fate, needsApproval = false, waitMs }: Omit<Shop, 'answer'>,
+  { fate, needsApproval = false, waitMs, ui, system }: Omit<Shop, 'answer'>,
 ) {
   const { sdk } = major
   const sent: string[] = []
@@ -149,12 +153,15 @@ export function shopOf(
     chatRoute({
       ...{ cf, agent, ...(waitMs === undefined ? {} : { waitMs }) },
       link: (itemId) => `/inbox/${itemId}`,
-      reply: async ({ model, tools, messages, signal }) =>
-        sdk.streamText({
+      reply: async ({ model, tools, messages, signal }) => {
+        const streams = sdk.streamText({
           ...{ model, tools, abortSignal: signal, maxRetries: 0, onError: () => {} },
+          ...(system ? { system: system() } : {}),
           messages: await sdk.convertToModelMessages(messages),
           stopWhen: sdk.stepCountIs(5),
-        }),
+        })
+        return (ui ? ui(streams as never, messages) : streams) as typeof streams
+      },
     })
   return { sent, route }
 }
@@ -208,3 +215,33 @@ export async function respond(
 }
 
 export { text }
+
+/** A line to a handler that breaks once, behind a mark; the server works on to its end. */
+export function lossy(handler: Handler) {
+  const line = {
+    cutAt: null as string | null,
+    /** The server has ended what the client lost. */
+    ended: Promise.resolve(),
+    handler: async (request: Request): Promise<Response> => {
+      const { body, ...response } = await handler(request).then(({ body, headers, status }) => ({
+        ...{ body, headers, status },
+      }))
+      const { cutAt } = line
+      line.cutAt = null
+      if (cutAt === null || body === null) return new Response(body, response)
+      const reader = body.getReader()
+      const decoder = new TextDecoder()
+      const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+        const { done, value } = await reader.read()
+        if (done) return controller.close()
+        if (!decoder.decode(value).includes(cutAt)) return controller.enqueue(value)
+        controller.error(new Error('the connection is lost'))
+        line.ended = (async () => {
+          while (!(await reader.read()).done);
+        })()
+      }
+      return new Response(new ReadableStream({ pull }), response)
+    },
+  }
+  return line
+}

@@ -3,22 +3,20 @@
 // the model and to the client. It is looked at while the conversation is held, so that nothing of
 // an earlier request is still under way.
 import type { FailureData } from '../../../model/errors.ts'
-import { occurrenceOf } from '../../../model/run/scope.ts'
 import { fromPlain, toPlain } from '../codec.ts'
-import {
-  type AskedCall,
-  isEffect,
-  isTrusted,
-  Past,
-  type Row,
-  turnIdsOf,
-  type UiMessage,
-} from '../past.ts'
-import { placeId, placeIds } from '../places.ts'
+import { isEffect, isTrusted, Past, turnIdsOf, type UiMessage } from '../past.ts'
 import type { EarlierFacts } from '../turn.ts'
+import { stepsOf, withoutCopies } from './answer.ts'
 import { type OutcomeData, outcomeType } from './data.ts'
-import { isCall, isOver, repliesOf, toolOf, type UiPart } from './messages.ts'
-import type { Answer, EarlierTurn, OpenCall, Where } from './open-call.ts'
+import {
+  type Answer,
+  type EarlierTurn,
+  type OpenCall,
+  openCalls,
+  sentCalls,
+  type Where,
+} from './open-call.ts'
+import { isCall, isEnded, toolOf, type UiPart } from './parts.ts'
 import { settle } from './settle.ts'
 
 export interface Earlier extends EarlierFacts {
@@ -28,7 +26,8 @@ export interface Earlier extends EarlierFacts {
   readonly outcomes: readonly OutcomeData[]
 }
 
-export async function lookBack(messages: readonly UiMessage[], where: Where): Promise<Earlier> {
+export async function lookBack(all: readonly UiMessage[], where: Where): Promise<Earlier> {
+  const messages = withoutCopies(all)
   const present = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages.flatMap(({ role }, n) => (role === 'user' && n < present ? [n] : []))
   const turns = await Promise.all(asked.map((n) => turnAt(messages, n, where)))
@@ -39,7 +38,7 @@ export async function lookBack(messages: readonly UiMessage[], where: Where): Pr
   const shown = shownIn(messages)
   // Until the user sends another message, it is news.
   const before = shownIn(messages.slice(0, present))
-  const landed = (call: OpenCall) => ['done', 'given_up'].includes(known.get(call)?.state ?? '')
+  const landed = (call: OpenCall) => known.get(call)?.landed === true
   return {
     messages: told(messages, known),
     outcomes: open
@@ -47,9 +46,34 @@ export async function lookBack(messages: readonly UiMessage[], where: Where): Pr
       .flatMap((call) => outcomeOf(call, known.get(call) ?? null)),
     effects: open
       .filter((call) => !before.has(nameOf(call)) && landed(call))
-      .flatMap(({ row }) => (row && isEffect(row) ? [row] : [])),
+      .flatMap(({ row }) => (row && row.replayClass !== 'pure' ? [row] : [])),
     callIds: new Set(open.map(({ toolCallId }) => toolCallId)),
   }
+}
+
+/**
+ * What earlier generations of the present turn have done. A client that asks for an answer anew
+ * leaves the old one out of its messages: nobody knows whether its user has seen how it ended. It
+ * stands all the same, and whoever approves a call of the new answer has to know.
+ */
+export function replacedOutcomes(
+  messages: readonly UiMessage[],
+  past: Past,
+  generation: number,
+): OutcomeData[] {
+  const userAt = messages.findLastIndex(({ role }) => role === 'user')
+  const shown = shownIn(messages)
+  const parts = messages.slice(userAt + 1).flatMap((message) => message.parts as UiPart[])
+  const ended = parts.filter((part) => isCall(part) && isEnded(part))
+  const turn = { past, userAt, messageId: messages[userAt]?.id ?? '', steps: [] }
+  return sentCalls(turn, generation)
+    .filter((call) => !shown.has(nameOf(call)))
+    .filter(({ tool, toolCallId }) => !ended.some((part) => isNamed(part, tool, toolCallId)))
+    .flatMap((call) => outcomeOf(call, answerOf(call)))
+}
+
+function isNamed(part: UiPart, tool: string, toolCallId: string): boolean {
+  return part.toolCallId === toolCallId && toolOf(part) === tool
 }
 
 async function turnAt(
@@ -62,80 +86,8 @@ async function turnAt(
   const after = messages.slice(userAt + 1)
   const next = after.findIndex(({ role }) => role === 'user')
   const said = (next < 0 ? after : after.slice(0, next)).filter(({ role }) => role === 'assistant')
-  const replies = said.flatMap(({ parts }) => repliesOf(parts as readonly UiPart[]))
-  const parts = replies.flatMap((reply, n) => reply.map((part) => ({ part, reply: n })))
-  return { past, userAt, messageId: messages[userAt]?.id ?? '', parts }
-}
-
-function openCalls(turn: EarlierTurn): OpenCall[] {
-  const { past } = turn
-  const named = turn.parts.filter(({ part }) => isCall(part))
-  const taken = new Set<Row>()
-  const rowOf = (tool: string, ids: readonly string[]) => {
-    const rows = past.at(
-      tool,
-      ids.map((id) => occurrenceOf(id, 0)),
-    )
-    const row = rows.findLast((each) => !taken.has(each)) ?? null
-    if (row) taken.add(row)
-    return row
-  }
-  // Those at their own place first: an id may come again in a later reply.
-  const own = named.map(({ part, reply }) => rowOf(toolOf(part), idsOf(past, part, reply)))
-  const shown = named.map(({ part, reply }, n): OpenCall => {
-    const [tool, toolCallId] = [toolOf(part), part.toolCallId ?? '']
-    const row = own[n] ?? rowOf(tool, everywhere(past, toolCallId))
-    const callId = idOf(past, row, toolCallId) ?? placeId(past.generation, reply, toolCallId)
-    const nth = row?.nth ?? occurrenceOf(callId, 0)
-    return { turn, tool, toolCallId, input: part.input, row, nth, callId, part }
-  })
-  const open = shown.filter(({ part }) => part && isOpen(part))
-  if (isSeenToItsEnd(turn)) return open
-  const places = new Set(shown.map(({ tool, nth }) => `${tool}#${nth}`))
-  return [...open, ...past.asked.filter(isLast).flatMap(unshown)]
-
-  function isLast({ generation }: AskedCall): boolean {
-    return generation === past.generation
-  }
-
-  function unshown({ toolName: tool, toolCallId, input, reply }: AskedCall): OpenCall[] {
-    const callId = placeId(past.generation, reply, toolCallId)
-    const row = rowOf(tool, placeIds(past.generation, reply, toolCallId))
-    const nth = row?.nth ?? occurrenceOf(callId, 0)
-    if (places.has(`${tool}#${nth}`) || row?.replayClass === 'pure' || row?.status === 'failed')
-      return []
-    if (row === null && !past.isAnswered(tool, nth, null)) return []
-    return [{ turn, tool, toolCallId, input, row, nth, callId, part: null }]
-  }
-}
-
-function isOpen(part: UiPart): boolean {
-  return !isOver(part) || part.state === 'approval-responded'
-}
-
-function idsOf({ generation }: Past, { toolCallId = '' }: UiPart, reply: number): string[] {
-  return placeIds(generation, reply, toolCallId)
-}
-
-/** In whatever reply and generation. */
-function everywhere({ generation, asked, cut }: Past, toolCallId: string): string[] {
-  const repliesMax = Math.max(0, ...[...asked, ...cut].map(({ reply }) => reply))
-  const ids: string[] = []
-  for (let g = 0; g <= generation; g++) {
-    for (let reply = 0; reply <= repliesMax; reply++) ids.push(...placeIds(g, reply, toolCallId))
-  }
-  return ids
-}
-
-function idOf(past: Past, row: Row | null, toolCallId: string): string | null {
-  const isIt = (id: string) => occurrenceOf(id, 0) === row?.nth
-  return row && (everywhere(past, toolCallId).find(isIt) ?? null)
-}
-
-/** Its client has the last words: it was told of all that came before. */
-function isSeenToItsEnd({ past: { lastWords }, parts }: EarlierTurn): boolean {
-  const text = parts.map(({ part }) => (part.type === 'text' ? (part.text ?? '') : '')).join('')
-  return lastWords !== null && text.includes(lastWords)
+  const steps = stepsOf(said, past, past.generation)
+  return { past, userAt, messageId: messages[userAt]?.id ?? '', steps }
 }
 
 function nameOf({ turn: { messageId }, nth }: OpenCall): string {
@@ -153,17 +105,19 @@ function shownIn(messages: readonly UiMessage[]): Set<unknown> {
 function answerOf({ row, turn: { past } }: OpenCall): Answer | null {
   if (row === null) return null
   if (isTrusted(row)) {
-    return { state: 'done', output: fromPlain(JSON.parse(row.resultJson ?? 'null')) }
+    return { state: 'done', output: fromPlain(JSON.parse(row.resultJson ?? 'null')), landed: true }
   }
+  const landed = isEffect(row)
   if (row.status === 'failed') {
-    const { kind, message } = JSON.parse(row.errorJson ?? '{}') as Partial<FailureData>
-    const unknown = kind === 'unknown' ? `; ${isUnknown}` : ''
-    return { state: 'failed', message: `${message ?? 'it failed'}${unknown}` }
+    const { message } = JSON.parse(row.errorJson ?? '{}') as Partial<FailureData>
+    const unknown = landed ? `; ${isUnknown}` : ''
+    return { state: 'failed', message: `${message ?? 'it failed'}${unknown}`, landed }
   }
-  if (past.abandoned)
-    return { state: 'given_up', message: `a person has given it up; ${isUnknown}` }
+  if (past.abandoned) {
+    return { state: 'given_up', message: `a person has given it up; ${isUnknown}`, landed }
+  }
   const message = 'it was sent, and a person looks at what became of it: it must not be made again'
-  return { state: 'open', message }
+  return { state: 'open', message, landed }
 }
 
 const isUnknown = 'nobody knows whether it happened: it must not be made again'
@@ -171,9 +125,9 @@ const isUnknown = 'nobody knows whether it happened: it must not be made again'
 function outcomeOf(call: OpenCall, answer: Answer | null): OutcomeData[] {
   if (answer === null || answer.state === 'open') return []
   const { tool, toolCallId, turn } = call
-  const { state } = answer
   const what = { call: nameOf(call), messageId: turn.messageId, toolCallId, tool }
-  return [state === 'done' ? { ...what, ...answer } : { ...what, state, message: answer.message }]
+  const { landed: _, ...said } = answer
+  return [{ ...what, ...said } as OutcomeData]
 }
 
 /** A call that is not on record was never sent: the model is not told that it asked for it. */

@@ -1,33 +1,17 @@
-// The messages of a request of `useChat`, as its transport sends them: what may be wrong with them,
-// and how much of the last answer the agent goes on from.
+// The messages of a request of `useChat`, as its transport sends them, and what may be wrong with
+// them.
 
 import { CounterfoilError } from '../../../model/errors.ts'
 import { decodeUtf8, readBytes } from '../../../model/json/body.ts'
 import { canonical } from '../../../model/json/canonical.ts'
 import type { UiMessage } from '../past.ts'
-import type { NamedCall } from '../places.ts'
+import type { UiPart } from './parts.ts'
 
 /** The body that `useChat` sends. */
 export interface ChatBody {
   readonly id: string
   readonly messages: readonly UiMessage[]
   readonly trigger: string
-}
-
-/** A part of a UI message; only what is looked at here. */
-export interface UiPart {
-  readonly type?: string
-  readonly state?: string
-  readonly toolCallId?: string
-  readonly preliminary?: boolean
-  readonly providerExecuted?: boolean
-  readonly approval?: { readonly approved?: boolean }
-  readonly toolName?: string
-  readonly input?: unknown
-  readonly output?: unknown
-  readonly errorText?: string
-  readonly text?: string
-  readonly data?: unknown
 }
 
 const triggers = ['submit-message', 'regenerate-message']
@@ -104,85 +88,4 @@ function checkMessage(message: unknown, where: string): void {
 
 function invalid(message: string): CounterfoilError {
   return new CounterfoilError('CHAT_REQUEST_INVALID', message)
-}
-
-export interface GoesOn {
-  readonly messages: readonly UiMessage[]
-  /** Calls that a person has approved, also those of a reply that is read back. */
-  readonly approved: readonly NamedCall[]
-  /** Some calls of the last reply wait for an approval: the model is not to be asked yet. */
-  readonly waits: boolean
-  /** The client shows the words of the reply that is read back first. */
-  readonly shown: boolean
-}
-
-/**
- * The last answer, as far as every reply in it has all its calls answered. What follows is read
- * back from the ledger, or made: a call that broke off has no answer that the model could be told.
- */
-export function goesOnFrom(
-  messages: readonly UiMessage[],
-  isCut: (toolCallId: string) => boolean,
-): GoesOn {
-  const last = messages.at(-1)
-  if (last?.role !== 'assistant') return { messages, approved: [], waits: false, shown: false }
-  // Of a reply that broke off the client has what it saw; the reply in its place comes behind it.
-  const replies = repliesOf(last.parts as readonly UiPart[]).filter((reply) => {
-    const calls = reply.filter(isCall)
-    return calls.length === 0 || !calls.every(({ toolCallId = '' }) => isCut(toolCallId))
-  })
-  const whole = replies.findIndex((reply) => !isWhole(reply))
-  const kept = whole < 0 ? replies : replies.slice(0, whole)
-  const rest = replies.slice(kept.length)
-  const parts = kept.flatMap((reply) => [{ type: 'step-start' }, ...reply])
-  const before = messages.slice(0, -1)
-  return {
-    messages: kept.length === 0 ? before : [...before, { ...last, parts }],
-    approved: replies.flatMap((parts, reply) => approvedIn(parts, reply)),
-    waits: (kept.at(-1) ?? []).some(({ state }) => state === 'approval-requested'),
-    shown: rest.length > 0 && (rest[0] ?? []).every(({ state }) => !state?.endsWith('streaming')),
-  }
-}
-
-function approvedIn(parts: readonly UiPart[], reply: number): NamedCall[] {
-  return parts.filter(isCall).flatMap((part) => {
-    const { approval, toolCallId, input } = part
-    if (approval?.approved !== true || !toolCallId) return []
-    return [{ toolCallId, toolName: toolOf(part), input, reply }]
-  })
-}
-
-export function repliesOf(parts: readonly UiPart[]): UiPart[][] {
-  const replies: UiPart[][] = []
-  for (const part of parts) {
-    if (part.type === 'step-start') replies.push([])
-    else if (replies.length === 0) replies.push([part])
-    else replies.at(-1)?.push(part)
-  }
-  return replies.filter((reply) => reply.length > 0)
-}
-
-export function isCall({ type, providerExecuted }: UiPart): boolean {
-  const tool = type?.startsWith('tool-') || type === 'dynamic-tool'
-  return tool === true && providerExecuted !== true
-}
-
-export function toolOf({ type = '', toolName }: UiPart): string {
-  return toolName ?? type.slice('tool-'.length)
-}
-
-/** It has its answer, or may be made now. */
-export function isOver({ state = '', preliminary }: UiPart): boolean {
-  return answered.includes(state) || (state === 'output-available' && preliminary !== true)
-}
-
-const answered = ['output-error', 'output-denied', 'approval-responded']
-
-/** It asks for calls, and each has its answer; or some are to be made now, others later. */
-function isWhole(reply: readonly UiPart[]): boolean {
-  const calls = reply.filter(isCall)
-  const ends = calls.filter(isOver)
-  const responds = calls.some(({ state }) => state === 'approval-responded')
-  const later = responds ? calls.filter(({ state }) => state === 'approval-requested') : []
-  return calls.length > 0 && ends.length + later.length === calls.length
 }

@@ -61,12 +61,13 @@ async function make(scope: Scope, tool: Tool, call: OpenCall): Promise<Answer | 
   const asked = row?.inputJson ? JSON.parse(row.inputJson) : (toPlain(input) ?? null)
   try {
     const value = await scope.call(unsent(tool), asked, { callId, placed: {} })
-    return { state: 'done', output: fromPlain(value) }
+    return { state: 'done', output: fromPlain(value), landed: true }
   } catch (error) {
     // A person is asked again, or the hold was lost: nothing more is known than before.
     if (!isAnswer(error)) return null
     const said = error instanceof CallFailedError ? error.failure.message : (error as Error).message
-    return { state: 'failed', message: said }
+    const landed = isCounterfoilError(error, 'OUTCOME_UNKNOWN')
+    return { state: 'failed', message: said, landed }
   }
 }
 

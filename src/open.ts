@@ -272,7 +272,10 @@ function createEngine(
       warn(`a commit of ${runIds.join(', ')} failed and is written again: ${String(error)}`, error),
   })
   return {
-    ...{ store, clock, committer, graphs },
+    store,
+    clock,
+    committer,
+    graphs,
     namespace: options.namespace ?? 'default',
     settleMs: options.settleMs ?? limits.settleMs,
     limits: new RateLimits(clock),
@@ -282,8 +285,18 @@ function createEngine(
 }
 
 const known = [
-  ...['store', 'graphs', 'namespace', 'gate', 'key', 'blobDir', 'blobBytesMin', 'allowNetworkFs'],
-  ...['settleMs', 'retention', 'onWarning', 'queues'],
+  'store',
+  'graphs',
+  'namespace',
+  'gate',
+  'key',
+  'blobDir',
+  'blobBytesMin',
+  'allowNetworkFs',
+  'settleMs',
+  'retention',
+  'onWarning',
+  'queues',
 ]
 
 /** A slip must not pass: `gaet` would leave every call without its gate. */

@@ -17,7 +17,11 @@ export function wholeNumber(option: string, text: string, max = Number.MAX_SAFE_
 }
 
 const units: Readonly<Record<string, number>> = {
-  ...{ ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: dayMs },
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: dayMs,
 }
 
 /** A span of time with its unit: 500ms, 30s, 5m, 1h, 30d; a day at the most, unless told. */

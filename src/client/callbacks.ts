@@ -94,7 +94,13 @@ export class Callbacks {
     const { namespace, runId, attemptId } = found
     const at = this.client.clock.now()
     const evidence: Evidence = {
-      ...{ namespace, runId, attemptId, ...said, resultDigest: null, at, seq: null },
+      namespace,
+      runId,
+      attemptId,
+      ...said,
+      resultDigest: null,
+      at,
+      seq: null,
     }
     const status = await this.amend(found, (now) => settling(now, evidence))
     return { status }

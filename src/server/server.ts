@@ -56,13 +56,15 @@ export class CounterfoilServer {
     setMaxListeners(limits.streamsMax, this.closing.signal)
     const tls = options.publicUrl?.startsWith('https://') === true
     this.context = createContext(parts, {
-      ...{ tls, closing: this.closing.signal },
+      tls,
+      closing: this.closing.signal,
       publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? this.url,
       demo: options.demo !== undefined,
     })
     this.app = createApp(this.context, {
       table: options.demo ? [...table, ...demoRoutes(options.demo)] : table,
-      ...{ pages: createPages(), hosts: () => this.hosts() },
+      pages: createPages(),
+      hosts: () => this.hosts(),
       onError: options.onError ?? (() => {}),
     })
     this.dispatcher = dispatcherOf(this.context, options)

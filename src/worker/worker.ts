@@ -92,7 +92,10 @@ export class Worker {
     const { leaseMs, blockedMsMax } = this.options
     const { onError, retention, liveness = sockets } = parts
     this.keeper = new Keeper(store, clock, {
-      ...{ leaseMs, blockedMsMax, onError, liveness },
+      leaseMs,
+      blockedMsMax,
+      onError,
+      liveness,
       onLost: (why) => {
         for (const execution of this.executions) execution.lose(why)
       },
@@ -101,7 +104,11 @@ export class Worker {
     const onWoken = () => this.wake()
     const { askAboutLeft = null } = parts
     this.sweeper = new Sweeper({
-      ...{ store, clock, retention, onError: report, onWoken },
+      store,
+      clock,
+      retention,
+      onError: report,
+      onWoken,
       ...(askAboutLeft && { askAboutLeft }),
     })
     this.id = this.keeper.id

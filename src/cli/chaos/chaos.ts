@@ -34,7 +34,8 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
   const random = seeded(plan.seed)
   const telling = tellingSpots(spots, first.driven)
   const chosen = choose(spots, telling, plan.kills, random).map((spot, index) => ({
-    ...{ spot, point: index + 1 },
+    spot,
+    point: index + 1,
     dieAts: dieAtsOf(spot, first.driven, plan.pairs ? random : null),
   }))
   const points: Tried[] = []
@@ -47,10 +48,16 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
   notes.push(...missedOf(points), ...presumedOf(points))
   const tools = toolsOf(judge, points, plan)
   return {
-    ...{ subject: plan.subject, store: plan.store, seed: plan.seed, boundaries: spots.length },
+    subject: plan.subject,
+    store: plan.store,
+    seed: plan.seed,
+    boundaries: spots.length,
     points: points.map(({ seen: _, ...point }) => point),
     kills: points.reduce((sum, { deaths }) => sum + deaths.length, 0),
-    ...{ tools, moving: judge.moving, notes, ms: clock.mono() - began },
+    tools,
+    moving: judge.moving,
+    notes,
+    ms: clock.mono() - began,
     ok: points.every(({ findings }) => findings.length === 0),
   }
 }
@@ -151,8 +158,12 @@ async function tryPoint(
   const began = clock.mono()
   const stage = await plan.open(point)
   const tried = (seen: Seen | null, findings: ChaosFinding[], lives: Driven['lives']): Tried => ({
-    ...{ point, deaths: lives.flatMap(({ died }) => died ?? []), findings, seen },
-    ...{ doubts: seen?.driven.doubts ?? [], ms: clock.mono() - began },
+    point,
+    deaths: lives.flatMap(({ died }) => died ?? []),
+    findings,
+    seen,
+    doubts: seen?.driven.doubts ?? [],
+    ms: clock.mono() - began,
   })
   try {
     const truth = { resultOf: (entry: Entry) => referenceResult(judge.reference, entry) }

@@ -78,19 +78,31 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
     const upstreamOf = upstreams(facts, real)
     checkUpstreams(facts, graph, upstreamOf, recording)
     const cast: Cast = {
-      ...{ session, file, namespace, real, recording, timeoutMs, seed },
-      ...{ graph: graph?.id ?? null, input: inputOf(options, facts, recording) },
+      session,
+      file,
+      namespace,
+      real,
+      recording,
+      timeoutMs,
+      seed,
+      graph: graph?.id ?? null,
+      input: inputOf(options, facts, recording),
       key: store === undefined ? null : (process.env['COUNTERFOIL_KEY'] ?? randomHex(32)),
     }
     return await runChaos({
       ...settings,
       // A sandbox counts for all who use it: two crash points at once would be taken for one.
       concurrency: countsThere(facts, real) ? 1 : settings.concurrency,
-      ...{ subject: graph?.id ?? options.file, store: store ? 'postgres' : 'sqlite', upstreamOf },
-      ...{ open: opener(cast), notes: notesOf(facts, real) },
+      subject: graph?.id ?? options.file,
+      store: store ? 'postgres' : 'sqlite',
+      upstreamOf,
+      open: opener(cast),
+      notes: notesOf(facts, real),
       // Another input may well come to another end.
       recordedEnd: options.input === undefined ? (recording?.end ?? null) : null,
-      ...{ mocks: facts.mocks, isAgent: graph === null, real },
+      mocks: facts.mocks,
+      isAgent: graph === null,
+      real,
       declared: facts.graphs.flatMap(({ tools }) => tools.map(({ name }) => name)),
     })
   } finally {
@@ -106,7 +118,13 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
   const { kills = killsDefault, seed = 1, timeoutMs = timeoutMsDefault } = options
   const { concurrency = Math.min(lanesMax, availableParallelism()) } = options
   return {
-    ...{ seed, pairs, ignore, timeoutMs, concurrency, kills: everyBoundary ? null : kills, ends },
+    seed,
+    pairs,
+    ignore,
+    timeoutMs,
+    concurrency,
+    kills: everyBoundary ? null : kills,
+    ends,
     ...(onProgress ? { onProgress } : {}),
   }
 }

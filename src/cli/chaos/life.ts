@@ -59,8 +59,11 @@ async function main(): Promise<void> {
   Object.assign(systemClock, { now: () => now() + skewMs })
   const graphs = wrapper.graphs(brought.graphs)
   const cf = await open({
-    ...{ store: spec.store, namespace: spec.namespace, graphs, onWarning: () => {} },
-    ...{ retention: 'off' as const },
+    store: spec.store,
+    namespace: spec.namespace,
+    graphs,
+    onWarning: () => {},
+    retention: 'off' as const,
     ...(spec.key === null ? {} : { key: spec.key }),
     ...(brought.gate ? { gate: brought.gate } : {}),
   })

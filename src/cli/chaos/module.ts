@@ -40,8 +40,12 @@ export async function readModule(file: string): Promise<Brought> {
   }
   return {
     ...carried,
-    ...{ agent: agent as Agent | null, mocks: mocks as Mocks, answers: answers as Answers },
-    ...{ signals: signals as Signals, effects: effects as Effects | null, exported },
+    agent: agent as Agent | null,
+    mocks: mocks as Mocks,
+    answers: answers as Answers,
+    signals: signals as Signals,
+    effects: effects as Effects | null,
+    exported,
   }
 }
 

@@ -137,8 +137,13 @@ function greet(
   const others = [...beginning.live].filter(([id]) => !ids.includes(id))
   const { colors, width } = cli.out
   cli.out.line({
-    ...{ at: iso(systemClock.now()), kind: 'ready', worker_id: worker.id, pid: process.pid },
-    ...{ graphs: ids, waiting, not_carried: Object.fromEntries(others) },
+    at: iso(systemClock.now()),
+    kind: 'ready',
+    worker_id: worker.id,
+    pid: process.pid,
+    graphs: ids,
+    waiting,
+    not_carried: Object.fromEntries(others),
   })
   cli.out.text(
     `Worker ${worker.id} (pid ${process.pid})`,

@@ -9,8 +9,14 @@ export type InboxFilter = Omit<ItemFilter, 'namespace'>
 const kinds: readonly unknown[] = ['approval', 'doubt', 'question'] satisfies Item['kind'][]
 const states: readonly unknown[] = ['open', 'decided', 'closed'] satisfies Item['state'][]
 const checks: Record<keyof InboxFilter, readonly unknown[] | 'string' | 'boolean' | 'number'> = {
-  ...{ kind: kinds, state: states, runId: 'string', queue: 'string' },
-  ...{ overdue: 'boolean', newestFirst: 'boolean', cursor: 'string', countMax: 'number' },
+  kind: kinds,
+  state: states,
+  runId: 'string',
+  queue: 'string',
+  overdue: 'boolean',
+  newestFirst: 'boolean',
+  cursor: 'string',
+  countMax: 'number',
 }
 
 export function checkFilter(filter: InboxFilter): void {

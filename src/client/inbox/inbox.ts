@@ -92,12 +92,14 @@ export class Inbox {
     const said = now?.decisions ?? []
     return {
       ...fresh,
-      ...{ outcomes: choices.map(({ outcome }) => outcome), choices },
+      outcomes: choices.map(({ outcome }) => outcome),
+      choices,
       barred: (now && mayDecide(now, fresh, who, clock.now())?.message) ?? null,
       quietUntil: quiet?.at ?? null,
       attempts: now ? attemptsOn(now, fresh) : [],
       decision: decisionOn(said, itemId),
-      ...{ votes: votesOn(said, itemId), comments: commentsOn(said, itemId) },
+      votes: votesOn(said, itemId),
+      comments: commentsOn(said, itemId),
       previous: await previousOf(store, fresh),
     }
   }

@@ -60,8 +60,13 @@ export async function pinCheckpoint(
         decisions: [...decisions, ...abandonsVoided(now, at)],
         checkpoints: [base],
         run: {
-          ...{ state: 'pending', waitingFor: null, errorJson: null, arrive: true },
-          ...{ node: base.node, visit, rewind: true },
+          state: 'pending',
+          waitingFor: null,
+          errorJson: null,
+          arrive: true,
+          node: base.node,
+          visit,
+          rewind: true,
         },
         events: [
           eventOf(now.run, at, 'checkpoint_pinned', { from: now.run.visit, to: visit }),
@@ -104,10 +109,28 @@ function decideDamage(
   if (item === undefined) return { items: [], decisions: [] }
   const { namespace, runId, itemId, kind, reason, generation, visit, version } = item
   const decision: Decision = {
-    ...{ namespace, runId, itemId, kind, reason, generation, visit, version, at, by, why },
-    ...{ decisionId, subject: null, outcome: 'pin', record: null, resultJson: null },
-    ...{ shownHash: null, evidence: null, madeSure: false },
-    ...{ seq: null, usedBy: null, voidedAt: null },
+    namespace,
+    runId,
+    itemId,
+    kind,
+    reason,
+    generation,
+    visit,
+    version,
+    at,
+    by,
+    why,
+    decisionId,
+    subject: null,
+    outcome: 'pin',
+    record: null,
+    resultJson: null,
+    shownHash: null,
+    evidence: null,
+    madeSure: false,
+    seq: null,
+    usedBy: null,
+    voidedAt: null,
   }
   return {
     items: [{ ...item, state: 'decided', version: item.version + 1, closedAt: at }],

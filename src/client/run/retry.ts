@@ -141,23 +141,51 @@ function decisionOf(
   const itemId = `item_${id.slice(0, 20)}`
   const input = parsed(record, record.inputJson)
   const body = {
-    ...{ subject, node: record.nodeId, scope: null, input, attempt: record.attempt },
-    ...{ idempotencyKey: record.idempotencyKey, unmatched: [], error: null, probe: null },
-    ...{ data: null, approval: null, damage: null },
+    subject,
+    node: record.nodeId,
+    scope: null,
+    input,
+    attempt: record.attempt,
+    idempotencyKey: record.idempotencyKey,
+    unmatched: [],
+    error: null,
+    probe: null,
+    data: null,
+    approval: null,
+    damage: null,
   }
   const where = { namespace, runId, itemId, generation, visit, kind: 'doubt', reason: 'failed' }
   const outcome = fate === 'send' ? 'send' : 'happened'
   const decision = {
     ...where,
-    ...{ decisionId, subject, outcome, record: null, by: request.by, why: request.reason },
+    decisionId,
+    subject,
+    outcome,
+    record: null,
+    by: request.by,
+    why: request.reason,
     resultJson: fate === 'send' ? null : keptText(fate.happened ?? null),
-    ...{ shownHash: null, evidence: null, madeSure: request.madeSure === true, version: 1, at },
-    ...{ seq: null, usedBy: null, voidedAt: null },
+    shownHash: null,
+    evidence: null,
+    madeSure: request.madeSure === true,
+    version: 1,
+    at,
+    seq: null,
+    usedBy: null,
+    voidedAt: null,
   } as Decision
   const item = {
     ...where,
-    ...{ state: 'decided', version: 1, queue: 'doubts', title: `${record.tool}: it failed` },
-    ...{ dueAt: null, overdueAt: null, body, createdAt: at, closedAt: at, closedBy: null },
+    state: 'decided',
+    version: 1,
+    queue: 'doubts',
+    title: `${record.tool}: it failed`,
+    dueAt: null,
+    overdueAt: null,
+    body,
+    createdAt: at,
+    closedAt: at,
+    closedBy: null,
   } as Item
   return { item, decision }
 }

@@ -136,9 +136,20 @@ function rowOf(
   const { namespace, runId, generation, visit, node, version, createdAt } = place
   const { kind, baseVisit, previous, body } = content
   const row = {
-    ...{ namespace, runId, generation, visit, node, version, createdAt },
-    ...{ schemaVersion: checkpointSchemaVersion, kind, baseVisit, previous },
-    ...{ bodyJson: canonical(body), bodyDigest: null, digest: '' },
+    namespace,
+    runId,
+    generation,
+    visit,
+    node,
+    version,
+    createdAt,
+    schemaVersion: checkpointSchemaVersion,
+    kind,
+    baseVisit,
+    previous,
+    bodyJson: canonical(body),
+    bodyDigest: null,
+    digest: '',
   }
   return { ...row, digest: chained(row, before) }
 }
@@ -164,7 +175,10 @@ const formats: readonly Format[] = [
     digest: (row) => sha256(row.bodyJson),
     upgrade: (row) => ({
       ...row,
-      ...{ schemaVersion: 2, kind: 'base', baseVisit: row.visit, previous: null },
+      schemaVersion: 2,
+      kind: 'base',
+      baseVisit: row.visit,
+      previous: null,
     }),
   },
   { digest: chained, upgrade: (row) => row },

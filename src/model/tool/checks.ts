@@ -71,7 +71,12 @@ export function checkFunctions(name: string, replayClass: ReplayClass, spec: Any
     throw invalid(name, `is ${replayClass}: \`shareMs\` is for pure tools only`)
   }
   for (const key of [
-    ...['probe', 'quietMs', 'outlives', 'callbackMs', 'whereToLook', 'doubtSlaMs'],
+    'probe',
+    'quietMs',
+    'outlives',
+    'callbackMs',
+    'whereToLook',
+    'doubtSlaMs',
     'resultOptional',
   ] as (keyof AnySpec)[]) {
     if (spec[key] !== undefined) throw invalid(name, `is pure: \`${key}\` has no meaning for it`)

@@ -117,7 +117,13 @@ export function tokenJson({ id, name, role, namespace, groups, by, ...times }: T
   const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString())
   const { createdAt, expiresAt } = times
   return {
-    ...{ token_id: id, name, role, namespace, groups, created_by: by },
-    ...{ created_at: iso(createdAt), expires_at: iso(expiresAt) },
+    token_id: id,
+    name,
+    role,
+    namespace,
+    groups,
+    created_by: by,
+    created_at: iso(createdAt),
+    expires_at: iso(expiresAt),
   }
 }

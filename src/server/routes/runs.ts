@@ -13,7 +13,10 @@ import * as shapes from '../http/shapes.ts'
 const tag = 'runs'
 
 const listRuns = route({
-  ...{ method: 'GET', path: '/v1/runs', role: 'viewer', tag },
+  method: 'GET',
+  path: '/v1/runs',
+  role: 'viewer',
+  tag,
   summary: 'Runs, the newest first; searched by a part of their id.',
   query: z.strictObject({
     ...shapes.paging,
@@ -27,7 +30,9 @@ const listRuns = route({
   handler: async ({ query, client: { store, namespace } }) => {
     const { state, graph, q, parent, order } = query
     const { items, next } = await store.listRuns({
-      ...{ namespace, newestFirst: order === 'newest', ...shapes.pageOf(query) },
+      namespace,
+      newestFirst: order === 'newest',
+      ...shapes.pageOf(query),
       ...(state === undefined ? {} : { state }),
       ...(graph === undefined ? {} : { graph }),
       ...(q === undefined ? {} : { idContains: q }),
@@ -38,7 +43,10 @@ const listRuns = route({
 })
 
 const start = route({
-  ...{ method: 'POST', path: '/v1/runs', role: 'operator', tag },
+  method: 'POST',
+  path: '/v1/runs',
+  role: 'operator',
+  tag,
   summary: 'Starts a run. The same id, graph and input again attach to the same run.',
   body: z.strictObject({
     /** Name, or `name@version`; of a name alone the newest version that the server carries. */

@@ -55,7 +55,9 @@ const add = route({
       throw new CounterfoilError('ROLE_FORBIDDEN', message)
     }
     const made = await subscription.addSubscription(store, {
-      ...{ namespace, url, by: who.name },
+      namespace,
+      url,
+      by: who.name,
       ...(kinds === undefined ? {} : { kinds: [...new Set(kinds)] }),
       ...(queues === undefined ? {} : { queues }),
       ...(format === undefined ? {} : { format }),
@@ -133,7 +135,9 @@ const addSource = route({
   handler: async ({ body, who, client: { store, namespace }, server }) => {
     const { name, acts, trusts_by: trustsBy, claims } = body
     const made = await source.addSource(store, {
-      ...{ namespace, name, by: who.name },
+      namespace,
+      name,
+      by: who.name,
       ...(acts === undefined ? {} : { acts }),
       ...(trustsBy === undefined ? {} : { trustsBy }),
       ...(claims === undefined ? {} : { claims }),
@@ -178,7 +182,15 @@ const take = route({
 })
 
 export const webhookRoutes: Route[] = [
-  ...[list, add, deliveries, retry, remove],
-  ...[sources, addSource, rotate, removeSource, take],
+  list,
+  add,
+  deliveries,
+  retry,
+  remove,
+  sources,
+  addSource,
+  rotate,
+  removeSource,
+  take,
   ...linkRoutes,
 ]

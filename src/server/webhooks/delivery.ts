@@ -45,7 +45,12 @@ export async function addDelivery(
 ): Promise<void> {
   const { namespace } = notice
   const body: DeliveryBody = {
-    ...{ webhookId, notice, state: 'waiting', attempts: 0, last: null, lastAt: null },
+    webhookId,
+    notice,
+    state: 'waiting',
+    attempts: 0,
+    last: null,
+    lastAt: null,
   }
   const id = deliveryId(notice, webhookId)
   const times = { dueAt: store.clock.now(), expiresAt: null }

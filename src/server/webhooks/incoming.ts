@@ -120,7 +120,11 @@ async function obey(client: ClientContext, source: Source, id: string, said: Inc
   // Who is behind a request is what its source says only where that was agreed on.
   const who = source.trustsBy && by !== undefined ? by : `hook:${source.name}`
   const made = await new Inbox(client).decide(itemId, {
-    ...{ outcome, reason, version, by: who, claims: source.claims },
+    outcome,
+    reason,
+    version,
+    by: who,
+    claims: source.claims,
     ...(result === undefined ? {} : { result }),
     evidence: `webhook ${id} of ${source.name}${by === undefined ? '' : `, which names ${by}`}`,
   })

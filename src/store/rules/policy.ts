@@ -10,8 +10,17 @@ import { checkForms } from './finality.ts'
 
 const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
   holder: [
-    ...(['records', 'attempts', 'evidence', 'items', 'decisions', 'events'] as const),
-    ...(['checkpoints', 'signals', 'children', 'notices', 'run'] as const),
+    'records',
+    'attempts',
+    'evidence',
+    'items',
+    'decisions',
+    'events',
+    'checkpoints',
+    'signals',
+    'children',
+    'notices',
+    'run',
   ],
   // A checkpoint only by pinning an earlier one again, which rewinds the run (D11).
   client: ['items', 'decisions', 'events', 'checkpoints', 'signals', 'notices', 'run'],

@@ -65,7 +65,11 @@ export function keepsChildren(parent: Run | null): boolean {
 export function tombstone(run: Run): Run {
   return {
     ...run,
-    ...{ outputJson: null, outputDigest: null, errorJson: null, waitingFor: null, stop: null },
+    outputJson: null,
+    outputDigest: null,
+    errorJson: null,
+    waitingFor: null,
+    stop: null,
     swept: 'all',
   }
 }

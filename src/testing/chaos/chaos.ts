@@ -76,15 +76,27 @@ async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promis
   if (missing.length > 0) throw upstreamMissing(missing, Object.keys(mocks))
   const settings = settingsOf({ ...options, everyBoundary })
   const cast: MemoryCast = {
-    ...{ graph, agent, graphs, mocks, isReal },
-    ...{ input: options.input ?? null, timeoutMs: settings.timeoutMs },
-    ...{ answers: options.answers ?? {}, signals: options.signals ?? {} },
-    ...{ gate: options.gate ?? null, seed: settings.seed },
+    graph,
+    agent,
+    graphs,
+    mocks,
+    isReal,
+    input: options.input ?? null,
+    timeoutMs: settings.timeoutMs,
+    answers: options.answers ?? {},
+    signals: options.signals ?? {},
+    gate: options.gate ?? null,
+    seed: settings.seed,
   }
   return runChaos({
-    ...{ ...settings, subject: graph?.id ?? agent?.name ?? '', store: 'memory', notes: [] },
+    ...settings,
+    subject: graph?.id ?? agent?.name ?? '',
+    store: 'memory',
+    notes: [],
     recordedEnd: null,
-    ...{ mocks: Object.keys(mocks), isAgent: agent !== null, real },
+    mocks: Object.keys(mocks),
+    isAgent: agent !== null,
+    real,
     declared: graphs.flatMap(({ tools }) => [...tools.keys()]),
     upstreamOf: (tool, replayClass) => (isReal(tool, replayClass) ? 'real' : 'mock'),
     open: async () => new MemoryStage({ ...cast, mocks: makeMocks() }),

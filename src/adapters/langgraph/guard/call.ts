@@ -360,7 +360,13 @@ function keyOf(key: NonNullable<GuardRules['idempotencyKey']>): typeof key {
 function infoFor(info: CallInfo, callId: string | null): GuardedCallInfo {
   const { runId, node, tool, attempt, attemptId, idempotencyKey } = info
   return {
-    ...{ runId, node, tool, attempt, attemptId, idempotencyKey, callId },
+    runId,
+    node,
+    tool,
+    attempt,
+    attemptId,
+    idempotencyKey,
+    callId,
     get abortSignal() {
       return info.abortSignal
     },

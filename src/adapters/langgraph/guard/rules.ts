@@ -42,17 +42,25 @@ export type GuardRules = ClassRules<Any, Any> & {
 }
 
 const forClass: readonly (keyof GuardRules | 'shareMs')[] = [
-  ...([
-    'replayClass',
-    'output',
-    'timeoutMs',
-    'retry',
-    'heartbeatMs',
-    'externalId',
-    'amount',
-  ] as const),
-  ...(['usage', 'tags', 'blastRadius', 'rateLimit', 'beat', 'probe', 'quietMs'] as const),
-  ...(['outlives', 'idempotencyKey', 'keyTtlMs', 'whereToLook', 'doubtSlaMs'] as const),
+  'replayClass',
+  'output',
+  'timeoutMs',
+  'retry',
+  'heartbeatMs',
+  'externalId',
+  'amount',
+  'usage',
+  'tags',
+  'blastRadius',
+  'rateLimit',
+  'beat',
+  'probe',
+  'quietMs',
+  'outlives',
+  'idempotencyKey',
+  'keyTtlMs',
+  'whereToLook',
+  'doubtSlaMs',
 ]
 const forUnsafe = ['interrupts', 'allowIdentical'] as const
 

@@ -76,8 +76,11 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
   const leader = alike[0] ?? call.callId
   const from = asked.messageId ?? (await originId())
   return {
-    ...{ nodeId: short(namesOf(path)), checkpointId: short(`${from}#${leader}`), taskId: null },
-    ...{ callId: leader, standsFor: alike.filter((id) => id !== leader) },
+    nodeId: short(namesOf(path)),
+    checkpointId: short(`${from}#${leader}`),
+    taskId: null,
+    callId: leader,
+    standsFor: alike.filter((id) => id !== leader),
     index: asked.calls.findIndex(({ id }) => id === call.callId),
     levels: at,
   }

@@ -164,8 +164,12 @@ export class Attendant {
     const { subject } = body
     const held = subject !== null && !isAsked(subject.tool)
     const asked: Asked = {
-      ...{ kind: item.kind === 'question' ? 'question' : 'approval', title, queue, runId },
-      ...{ data: held ? body.input : body.data, tool: held ? subject.tool : null },
+      kind: item.kind === 'question' ? 'question' : 'approval',
+      title,
+      queue,
+      runId,
+      data: held ? body.input : body.data,
+      tool: held ? subject.tool : null,
       call: subject && callAt(item.visit, subject),
     }
     const answer = await named('answers', title, this.stage.answer(asked))

@@ -60,9 +60,21 @@ export class ProcessStage implements Stage {
     const out = join(dir, `${name}.json`)
     const { file, graph, input, namespace, key, real, seed, timeoutMs } = cast
     const spec: LifeSpec = {
-      ...{ file, graph, input, namespace, key, real, runId, dieAt, seed, out },
-      ...{ store: this.store, dir: join(dir, 'host'), port: this.server.port },
-      ...{ skewMs: this.skewMs, probes: this.server.facts.probes },
+      file,
+      graph,
+      input,
+      namespace,
+      key,
+      real,
+      runId,
+      dieAt,
+      seed,
+      out,
+      store: this.store,
+      dir: join(dir, 'host'),
+      port: this.server.port,
+      skewMs: this.skewMs,
+      probes: this.server.facts.probes,
     }
     const path = join(dir, `${name}-spec.json`)
     writeFileSync(path, JSON.stringify(spec))
@@ -102,7 +114,10 @@ export class ProcessStage implements Stage {
   async look<T>(work: (desk: Desk) => Promise<T>): Promise<T> {
     const { namespace, key } = this.cast
     const cf = await open({
-      ...{ store: this.store, namespace, onWarning: () => {}, retention: 'off' as const },
+      store: this.store,
+      namespace,
+      onWarning: () => {},
+      retention: 'off' as const,
       ...(key === null ? {} : { key }),
     })
     try {

@@ -41,7 +41,8 @@ export async function readRecording(
   const runs = await familyOf(store, run)
   const records = (await Promise.all(runs.map((one) => recordsOf(store, one)))).flat()
   return {
-    ...{ runId, graph: `${run.graph}@${run.version}` },
+    runId,
+    graph: `${run.graph}@${run.version}`,
     input: await readState(store, run, first?.visit ?? run.visit),
     end: await readEnd(store, run),
     calls: records.filter(({ tool }) => !tool.startsWith('counterfoil.')).flatMap(callOf),

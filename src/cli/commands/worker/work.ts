@@ -80,8 +80,13 @@ function greet(
   const { pid } = process
   const { url } = cf.store
   cli.out.line({
-    ...{ at: iso(systemClock.now()), kind: 'ready', worker_id: worker.id, pid, store: url },
-    ...{ graphs, concurrency },
+    at: iso(systemClock.now()),
+    kind: 'ready',
+    worker_id: worker.id,
+    pid,
+    store: url,
+    graphs,
+    concurrency,
   })
   cli.out.text(
     `Worker ${worker.id} (pid ${pid}) on ${url}: ${graphs.join(', ')}; ${concurrency} at once`,

@@ -47,8 +47,13 @@ async function greet(cli: Cli, folder: string, server: CounterfoilServer): Promi
   const { colors, width } = cli.out
   const { pid } = process
   cli.out.line({
-    ...{ at: iso(systemClock.now()), kind: 'ready', url: server.url, entry_url: entry },
-    ...{ store: storeOf(folder), folder, pid },
+    at: iso(systemClock.now()),
+    kind: 'ready',
+    url: server.url,
+    entry_url: entry,
+    store: storeOf(folder),
+    folder,
+    pid,
   })
   const about =
     'Three kinds of agents are at work, and their upstreams count what was done. Kill the worker ' +

@@ -120,7 +120,7 @@ export function when(at: number, now: number): string {
 /** A path as one would write it here. */
 export function nearPath(path: string): string {
   const way = wayTo(process.cwd(), path)
-  return way.startsWith('../..') || isAbsolute(way) ? path : way
+  return way.startsWith('..') || isAbsolute(way) ? path : way
 }
 
 /** As a word of a POSIX shell. */

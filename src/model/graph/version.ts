@@ -14,8 +14,8 @@ export function compareVersions(a: string, b: string): number {
 function partsOf(version: string): [core: string[], pre: string[]] {
   const [plain = ''] = version.split('+')
   const dash = plain.indexOf('-')
-  if (dash < 0) return [plain.split('..'), []]
-  return [plain.slice(0, dash).split('..'), plain.slice(dash + 1).split('..')]
+  if (dash < 0) return [plain.split('.'), []]
+  return [plain.slice(0, dash).split('.'), plain.slice(dash + 1).split('.')]
 }
 
 function compareParts(a: readonly string[], b: readonly string[]): number {

@@ -22,8 +22,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Whether a path is one of these or below one; `*` stands for any one part. */
 export function isWithin(path: string, patterns: readonly string[]): boolean {
-  const parts = path.split('..')
+  const parts = path.split('.')
   return patterns.some((pattern) =>
-    pattern.split('..').every((part, index) => part === '*' || part === parts[index]),
+    pattern.split('.').every((part, index) => part === '*' || part === parts[index]),
   )
 }

@@ -102,7 +102,7 @@ export class Wrapper {
   }
 
   private node(node: NodeFunction): NodeFunction {
-    return (state, ctx) => node(state, this.context(ctx))
+    return (state, ctx) => node(state, this.context(ctx as Context))
   }
 
   private context(ctx: Context): Context {

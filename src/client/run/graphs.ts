@@ -2,7 +2,7 @@
 // anything of it is started or claimed.
 import type { Clock } from '../../clock.ts'
 import { CounterfoilError } from '../../model/errors.ts'
-import { differences, type KnownContent } from '../../model/graph/fingerprint.ts'
+import { differences, type KnownContent } from '../../model/graph/differences.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { canonical } from '../../model/json/canonical.ts'
 import type { LedgerPort } from '../../store/store.ts'

@@ -6,7 +6,7 @@ import * as limits from '../limits.ts'
 import { isName, shown } from '../name.ts'
 import { type ReplayClass, replayClasses } from './replay-class.ts'
 import { isSchema } from './schema.ts'
-import type { AnySpec, RateLimit, RetryPolicy } from './tool.ts'
+import type { AnySpec, RateLimit, RetryPolicy } from './spec.ts'
 
 export function checkClass(name: string, value: unknown): ReplayClass {
   if (replayClasses.includes(value as ReplayClass)) return value as ReplayClass

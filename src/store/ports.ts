@@ -1,6 +1,6 @@
 // Which methods each port has and what cannot be done without it: asked when a store of a user's
 // own is opened, and by the suite that tests it.
-import { CounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../model/errors.ts'
 import type { OwnStore, Port, Ports, Store, StoreBase } from './store.ts'
 
 /** Every method of a port and no other: the compiler compares. */
@@ -91,12 +91,7 @@ const uses: Readonly<Record<Port, string>> = {
 }
 
 export function portMissing(url: string, port: Port): CounterfoilError {
-  return new CounterfoilError(
-    'STORE_PORT_MISSING',
-    `store ${url} has no port \`${port}\` (${methodsOf(port).join(', ')}): ${uses[port]}. ` +
-      'Add it to the store, or open one that has it: sqlite:, postgres:// or memory:',
-    { details: { port } },
-  )
+  return errorFor('STORE_PORT_MISSING', url, port, { methods: methodsOf(port), use: uses[port] })
 }
 
 /** Whether a store is meant, whole or not; anything else is no store at all. */
@@ -109,7 +104,7 @@ export function isOwnStore(value: unknown): value is OwnStore {
 /** The ports of a store; half a port, or a core that is not whole, is refused. */
 export function portsOf(store: OwnStore): readonly Port[] {
   const given = store as unknown as Record<string, unknown>
-  const bad = (what: string) => new CounterfoilError('OPEN_INVALID', `open: \`store\` ${what}`)
+  const bad = (what: string) => errorFor('OPEN_INVALID', `\`store\` ${what}`)
   const faults = baseFaults(given)
   if (faults.length > 0) throw bad(`is no store: it has no ${faults.join(', no ')}`)
   return ports.filter((port) => {

@@ -4,7 +4,7 @@
 import { type Clock, pause } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/visit/execute.ts'
 import type { Lease } from '../engine/visit/visit.ts'
-import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../model/errors.ts'
 import { type Event, eventOf, type Run } from '../model/run/records.ts'
 import type { CoreStore, MovesPort, Retention, RetentionPort } from '../store/store.ts'
 import { Keeper } from './keeper.ts'
@@ -122,8 +122,8 @@ export class Worker {
   /** Begins to work. Resolves when the worker is registered. */
   start(): Promise<void> {
     if (this.ending) {
-      const message = `worker ${this.id} has stopped; make another with cf.worker()`
-      return Promise.reject(new CounterfoilError('WORKER_DEAD', message))
+      const why = 'has stopped; make another with cf.worker()'
+      return Promise.reject(errorFor('WORKER_DEAD', this.id, why))
     }
     this.started ??= this.begin()
     return this.started

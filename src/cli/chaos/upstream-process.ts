@@ -109,8 +109,9 @@ function neverLoaded(file: string, timeoutMs: number): CounterfoilError {
 }
 
 function notLoaded(file: string, error: Failure | null, end: Greeting | Ended): CounterfoilError {
-  if (error?.ours && error.code !== undefined)
-    return new CounterfoilError(error.code, error.message)
+  if (error?.ours && error.code !== undefined) {
+    return new CounterfoilError<string>(error.code, error.message)
+  }
   const why = error?.message ?? ('code' in end ? exitText(end) : '')
   return new CounterfoilError('MODULE_NOT_LOADED', `${file} cannot be imported: ${why}`)
 }

@@ -1,6 +1,6 @@
 // What a program asks the inbox for: a word that means nothing would find nothing, and whoever
 // reads the empty answer would think that nobody waits.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Item } from '../../model/run/records.ts'
 import type { ItemFilter } from '../../store/store.ts'
 
@@ -39,5 +39,5 @@ function shown(value: unknown): string {
 }
 
 function invalid(why: string): CounterfoilError {
-  return new CounterfoilError('REQUEST_INVALID', `inbox.list(): ${why}`)
+  return errorFor('REQUEST_INVALID', 'inbox.list()', why)
 }

@@ -2,7 +2,7 @@
 // and about its events. It changes nothing, holds one run at a time, and may be used while workers
 // work: a run that changes under its eyes is looked at again.
 import { systemClock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Run } from '../../model/run/records.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { CoreStore } from '../../store/store.ts'
@@ -75,7 +75,7 @@ async function* runsOf(store: CoreStore, options: VerifyOptions): AsyncGenerator
     return yield* rowsOf((page) => store.listRuns({ namespace, ...page }))
   }
   const run = await store.getRun({ namespace, runId })
-  if (run === null) throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`)
+  if (run === null) throw errorFor('RUN_NOT_FOUND', runId)
   yield run
 }
 

@@ -2,7 +2,7 @@
 // that visit again; records of later visits stay, and answer their calls when the run comes there.
 import { type Clock, timeId } from '../../clock.ts'
 import { authorFault } from '../../model/decisions/author.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { expectedAt, readChain, rebase } from '../../model/run/checkpoint.ts'
 import {
   bare,
@@ -31,7 +31,7 @@ export async function pinCheckpoint(
   request: PinRequest,
 ): Promise<void> {
   const run = await store.getRun(ref)
-  if (run === null) throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${ref.runId}`)
+  if (run === null) throw errorFor('RUN_NOT_FOUND', ref.runId)
   const fault = authorFault(request)
   if (fault) throw refused(run, `a pin ${fault}`)
   const { visit } = request
@@ -139,5 +139,5 @@ function decideDamage(
 }
 
 function refused(run: Run, why: string): CounterfoilError {
-  return new CounterfoilError('PIN_REFUSED', `run ${run.runId}: nothing was pinned: ${why}`)
+  return errorFor('PIN_REFUSED', run.runId, why)
 }

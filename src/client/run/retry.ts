@@ -4,7 +4,7 @@
 import { type Clock, timeId } from '../../clock.ts'
 import { authorFault } from '../../model/decisions/author.ts'
 import { type DecideView, lockFault, quietLock } from '../../model/decisions/may-decide.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { canonical, keptText, sha256 } from '../../model/json/canonical.ts'
 import { parseStored } from '../../model/json/stored.ts'
 import { openFailures } from '../../model/replay/failures.ts'
@@ -70,10 +70,7 @@ function changesFor(now: Loaded, request: RetryRequest, clock: Clock): Changes {
     throw invalid(`${run.runId} is of a foreign runtime: its host retries by opening a scope`)
   }
   if (run.state !== 'failed') {
-    throw new CounterfoilError(
-      'RUN_NOT_FAILED',
-      `run ${run.runId} is ${run.state}: only a failed run can be retried`,
-    )
+    throw errorFor('RUN_NOT_FAILED', run.runId, run.state)
   }
   const at = clock.now()
   const failures = openFailures(now)
@@ -214,5 +211,5 @@ function shown(record: CallRecord): FailedCall {
 }
 
 function invalid(message: string, details: Record<string, unknown> = {}): CounterfoilError {
-  return new CounterfoilError('RETRY_INVALID', message, { details })
+  return errorFor('RETRY_INVALID', message, details)
 }

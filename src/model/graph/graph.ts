@@ -1,6 +1,6 @@
 // A graph: `name@semver`, the tools it may call, its nodes. `workflow()` is a graph with one node.
 
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import { checkName, shown } from '../name.ts'
 import {
   type Frozen,
@@ -267,5 +267,5 @@ function checkHook<F>(id: string, key: string, value: F | undefined): F | null {
 }
 
 function invalid(id: string, why: string): CounterfoilError {
-  return new CounterfoilError('GRAPH_INVALID', `graph "${id}" ${why}`, { details: { graph: id } })
+  return errorFor('GRAPH_INVALID', id, why)
 }

@@ -1,6 +1,6 @@
 // A tool: a named function with a replay class. Registration refuses what cannot be replayed
 // safely; nothing is inferred from names, and nothing has a silent default class.
-import { CounterfoilError } from '../errors.ts'
+import { errorFor } from '../errors.ts'
 import * as limits from '../limits.ts'
 import { checkName } from '../name.ts'
 import * as checks from './checks.ts'
@@ -32,7 +32,7 @@ const recorded = Symbol.for('counterfoil.recordedKey')
 /** A random key: made once, written with the intent, and the same for every later attempt. */
 export function recordedKey(): () => string {
   const marker = () => {
-    throw new CounterfoilError('TOOL_INVALID', 'recordedKey() is filled in by Counterfoil itself')
+    throw errorFor('TOOL_INVALID', null, 'recordedKey() is filled in by Counterfoil itself')
   }
   return Object.assign(marker, { [recorded]: true })
 }

@@ -1,5 +1,5 @@
 // What went wrong, as RFC 9457 says it: a type that is a page, a title, a status, a detail.
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { errorFor, isCounterfoilError } from '../../model/errors.ts'
 
 const statuses: Readonly<Record<number, readonly string[]>> = {
   400: ['REQUEST_INVALID', 'JSON_INVALID', 'CURSOR_INVALID'],
@@ -94,7 +94,7 @@ export function problemJson(error: unknown, requestId: string) {
   }
 }
 
-const unforeseen = new CounterfoilError(
+const unforeseen = errorFor(
   'UNEXPECTED',
   'an unexpected error; the log of the server has it under this request id',
 )

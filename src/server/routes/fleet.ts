@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { iso } from '../../client/wire/iso.ts'
 import { workerJson } from '../../client/wire/worker.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { scopeGraph } from '../../model/run/scope.ts'
 import { runStates } from '../../model/run/states.ts'
@@ -133,7 +133,7 @@ const dead = route({
     const find = async () => (await store.workers()).find((row) => row.workerId === workerId)
     // A worker works for every namespace: who may speak for one only may not end it.
     if (who.namespace !== '*' || (await find()) === undefined) {
-      throw new CounterfoilError('WORKER_NOT_FOUND', `there is no worker ${workerId}`)
+      throw errorFor('WORKER_NOT_FOUND', workerId)
     }
     const proof = await server.proofOf(workerId, `stated by ${who.name}: ${body.proof}`)
     await store.declareDead(workerId, proof)

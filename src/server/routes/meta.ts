@@ -1,6 +1,6 @@
 // What is asked about the server itself.
 import { z } from 'zod'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { everywhere } from '../auth/principal.ts'
 import { metricsText } from '../health/metrics.ts'
 import { type Call, route } from '../http/route.ts'
@@ -31,7 +31,7 @@ const ready = route({
   handler: async ({ server: { store } }) => {
     const moved = await store.moved()
     if (moved !== null)
-      throw new CounterfoilError(
+      throw errorFor(
         'STORE_MOVED',
         'the store was moved or copied; `counterfoil store status` says more',
       )

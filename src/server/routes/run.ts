@@ -8,7 +8,7 @@ import { iso } from '../../client/wire/iso.ts'
 import { entryJson } from '../../client/wire/ledger.ts'
 import { decisionJson, eventJson, runJson } from '../../client/wire/rows.ts'
 import { documentJson, previewJson } from '../../client/wire/run.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { parseStored } from '../../model/json/stored.ts'
 import { attemptName } from '../../model/run/attempt-id.ts'
 import type { Attempt, Run } from '../../model/run/records.ts'
@@ -27,7 +27,7 @@ type RunCall = Call<{ run: string }>
 export async function runOf({ client, params: { run: runId } }: RunCall): Promise<Run> {
   const run = await client.store.getRun({ namespace: client.namespace, runId })
   if (run) return run
-  throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`)
+  throw errorFor('RUN_NOT_FOUND', runId)
 }
 
 const handleOf = ({ client, params: { run } }: RunCall) => new RunHandle(client, run)

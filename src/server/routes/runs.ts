@@ -4,7 +4,7 @@ import { registerGraphs } from '../../client/run/graphs.ts'
 import { startRun } from '../../client/run/start.ts'
 import { runJson } from '../../client/wire/rows.ts'
 import { timeId } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { runStates } from '../../model/run/states.ts'
 import { route } from '../http/route.ts'
@@ -75,8 +75,8 @@ function newest(graphs: ReadonlyMap<string, Graph>, wanted: string): Graph {
     a.version.localeCompare(b.version, 'en', { numeric: true })
   const last = found.sort(numeric).at(-1)
   if (last) return last
-  const message = `this server carries no graph ${JSON.stringify(wanted)}; see GET /v1/versions`
-  throw new CounterfoilError('GRAPH_UNKNOWN', message)
+  const name = JSON.stringify(wanted)
+  throw errorFor('GRAPH_UNKNOWN', name, 'is not on this server', 'see GET /v1/versions')
 }
 
 export const runsRoutes = [listRuns, start]

@@ -1,6 +1,6 @@
 // Tokens, for admins. An admin of one namespace sees and makes those of it only.
 import { z } from 'zod'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { everywhere, type Principal, roles } from '../auth/principal.ts'
 import { createToken, listTokens, revokeToken, tokenJson } from '../auth/tokens.ts'
 import * as limits from '../http/limits.ts'
@@ -52,8 +52,7 @@ const create = route({
   handler: async ({ body, who, client: { store, clock, namespace: own } }) => {
     const { name, role, groups = [], expires_in_ms: ms, namespace = own } = body
     if (who.namespace !== everywhere && namespace !== who.namespace) {
-      const message = `this token is for the namespace ${who.namespace}`
-      throw new CounterfoilError('NAMESPACE_FORBIDDEN', message)
+      throw errorFor('NAMESPACE_FORBIDDEN', who.namespace)
     }
     const expiresAt = ms === undefined ? null : clock.now() + ms
     const made = await createToken(store, {

@@ -1,6 +1,6 @@
 // Webhooks in and out: who is told of what, what became of it, and who may tell us something.
 import { z } from 'zod'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { rowsOf } from '../../store/pages.ts'
 import * as limits from '../http/limits.ts'
 import { part } from '../http/page.ts'
@@ -52,7 +52,7 @@ const add = route({
     const { url, kinds, queues, format, links_for: linksFor, allow_private: allowPrivate } = body
     if (allowPrivate === true && who.namespace !== '*') {
       const message = 'addresses of this network are allowed by an admin of all namespaces only'
-      throw new CounterfoilError('ROLE_FORBIDDEN', message)
+      throw errorFor('ROLE_FORBIDDEN', message)
     }
     const made = await subscription.addSubscription(store, {
       namespace,

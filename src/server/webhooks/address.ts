@@ -3,7 +3,7 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 
 const inner = new BlockList()
 for (const [net, bits] of [
@@ -80,8 +80,5 @@ export function guardedLookup(rules: AddressRules): LookupFunction {
 }
 
 export function forbidden(host: string, address: string): CounterfoilError {
-  return new CounterfoilError(
-    'WEBHOOK_ADDRESS',
-    `${host} resolves to ${address}, which is a private address`,
-  )
+  return errorFor('WEBHOOK_ADDRESS', host, address)
 }

@@ -1,7 +1,7 @@
 // The one gate for writes: who may put which rows, and which transitions are legal. Every store
 // asks it under the run row's lock, before it writes anything.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { canonical } from '../../model/json/canonical.ts'
 import type { Evidence, Run, RunRef, StopRequest } from '../../model/run/records.ts'
 import { checkTransition, isEnded, type RunState } from '../../model/run/states.ts'
@@ -100,7 +100,7 @@ function rowsOf(changes: Changes): RunRef[] {
 }
 
 function refused(run: Target, why: string): CounterfoilError {
-  return new CounterfoilError('WRITE_REFUSED', `run ${run.runId}: write refused: ${why}`)
+  return errorFor('WRITE_REFUSED', run.runId, why)
 }
 
 const stoppable: readonly RunState[] = ['running', 'pending']

@@ -1,9 +1,10 @@
 // Holds the repository to its own rules. Every rule comes with files that must fail it, because a
 // rule that cannot fail checks nothing.
 import { describe, expect, test } from 'vitest'
+import { errorCodes } from '../src/model/errors.ts'
 import { checkClock } from './tidy/clock.ts'
 import { checkCycles, knotsLeft } from './tidy/cycles.ts'
-import { checkHeadings, checkPages, codesIn } from './tidy/errors.ts'
+import { checkHeadings, checkPages } from './tidy/errors.ts'
 import { codeUnder, committed, type Rule, type Source } from './tidy/files.ts'
 import { checkImports, checkOnlyReexports } from './tidy/layers.ts'
 import { checkPaths, checkRegistry } from './tidy/machine.ts'
@@ -345,32 +346,38 @@ describe('tidy: no import cycle', () => {
   })
 })
 
-describe('tidy: every error code has a page, and every page a code', () => {
+describe('tidy: every error code has a page, every page a code, and every code a use', () => {
   const page = (name: string) => source(`docs/errors/${name}.md`, '')
+  const uses = source('src/a.ts', "throw errorFor('RUN_LOST', runId)")
 
   test('holds everywhere', () => {
     const pages = all.filter((file) => file.path.startsWith('docs/errors/'))
-    expect(checkPages(typed(src), pages)).toEqual([])
+    expect(checkPages(errorCodes, pages, typed(src))).toEqual([])
+    expect(errorCodes.length).toBeGreaterThan(100)
   })
 
-  test('can fail both ways', () => {
-    const uses = source('src/a.ts', "throw new CounterfoilError('RUN_LOST', 'it is lost')")
-    expect(checkPages([uses], [])).toHaveLength(1)
-    expect(checkPages([], [page('RUN_LOST')])).toHaveLength(1)
-    expect(checkPages([uses], [page('RUN_LOST'), page('RUN_FOUND')])).toHaveLength(1)
-    expect(checkPages([uses], [page('RUN_LOST'), page('README')])).toEqual([])
+  test('can fail in every way, and only where it should', () => {
+    const lost = [page('RUN_LOST'), page('README')]
+    expect(checkPages(['RUN_LOST'], lost, [uses])).toEqual([])
+    expect(checkPages(['RUN_LOST'], [], [uses])).toHaveLength(1)
+    expect(checkPages([], lost, [uses])).toHaveLength(1)
+    expect(checkPages(['RUN_LOST'], [...lost, page('RUN_FOUND')], [uses])).toHaveLength(1)
+    expect(checkPages(['RUN_LOST', 'RUN_LOST'], lost, [uses])).toHaveLength(1)
   })
 
   test.each([
-    "new CounterfoilError('RUN_LOST', message)",
-    "class A extends CounterfoilError { constructor() { super('RUN_LOST', 'lost') } }",
-    "const what = { code: 'RUN_LOST' }",
-    "function f(what: { code: 'RUN_LOST' | 'ENOENT' }) {}",
-    "function lost(code: string) {}\nlost('RUN_LOST')",
-    "const lost = (code: string) => new CounterfoilError(code)\nlost('RUN_LOST')",
-    "new CounterfoilError(a === 'b' ? 'RUN_LOST' : 'RUN_LOST', message)",
-  ])('finds the code in %s', (text) => {
-    expect([...codesIn([source('src/a.ts', text)]).keys()]).toEqual(['RUN_LOST'])
+    ['src/a.ts', "'RUN_LOST_TWICE'"],
+    ['src/model/errors/runs.ts', 'RUN_LOST: () => ({})'],
+  ])('finds no use in %s: %s', (path, text) => {
+    expect(checkPages(['RUN_LOST'], [page('RUN_LOST')], [source(path, text)])).toHaveLength(1)
+  })
+
+  test.each([
+    ['src/a.ts', "const what = { code: 'RUN_LOST' }"],
+    ['src/store/a.ts', 'const templates = { RUN_LOST: { says } }'],
+    ['src/model/errors/classes.ts', "super('RUN_LOST', message)"],
+  ])('finds the use in %s: %s', (path, text) => {
+    expect(checkPages(['RUN_LOST'], [page('RUN_LOST')], [source(path, text)])).toEqual([])
   })
 })
 

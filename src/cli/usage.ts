@@ -1,11 +1,11 @@
 // What is wrong with a command line, in words that help to write a right one.
 import { readFileSync } from 'node:fs'
-import { CounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../model/errors.ts'
 
 const dayMs = 24 * 3_600_000
 
 export function usageError(message: string): CounterfoilError {
-  return new CounterfoilError('CLI_USAGE', message)
+  return errorFor('CLI_USAGE', message)
 }
 
 /** A whole number of at least 1, and at most `max`. */
@@ -105,9 +105,7 @@ export function parseJson(
   } catch (error) {
     const said = (error as Error).message
     const hint = text === given ? quotingHint(text, words) : `It was read from ${given.slice(1)}`
-    throw new CounterfoilError('JSON_INVALID', `${option} is not valid JSON: ${said}. ${hint}`, {
-      cause: error,
-    })
+    throw errorFor('JSON_INVALID', `${option} is not valid JSON: ${said}. ${hint}`, error)
   }
 }
 

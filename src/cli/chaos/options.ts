@@ -1,6 +1,6 @@
 // What chaos is told, checked before anything is run: `real` as a text would name tools by their
 // parts, and a function that nobody meant would be run.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { isRecord } from '../../model/run/state.ts'
 import { chaosEnds } from './types.ts'
 
@@ -105,5 +105,5 @@ function shown(value: unknown): string {
 }
 
 export function wrong(what: string): CounterfoilError {
-  return new CounterfoilError('CHAOS_OPTIONS', `chaos: ${what}`)
+  return errorFor('CHAOS_OPTIONS', `chaos: ${what}`)
 }

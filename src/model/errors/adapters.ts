@@ -10,8 +10,8 @@ const langgraph = {
   GUARD_NO_SAVER: () => ({
     message:
       'a guarded call needs a thread, and a graph with its checkpoints in the store of the ' +
-      'ledger: compile the graph that you invoke with { checkpointer: new CounterfoilSaver(cf) }, ' +
-      'with the cf that guard() has, and pass { configurable: { thread_id } }. Nothing was sent',
+      'ledger: compile the graph that you invoke with { checkpointer: new CounterfoilSaver(cf) ' +
+      '}, with the cf that guard() has, and pass { configurable: { thread_id } }. Nothing was sent',
   }),
   GUARD_NOT_DURABLE: (tool: string, checkpointId: string) => ({
     message:
@@ -31,7 +31,7 @@ const langgraph = {
     details: { tool, space },
   }),
   /** `what`: what stood in the way, and what was not done for it. */
-  THREAD_BUSY: (what: string, details: Record<string, unknown>) => ({
+  THREAD_BUSY: (what: string, details: Record<string, unknown> = {}) => ({
     message: `${what}; retry`,
     retryable: true,
     details,

@@ -51,7 +51,9 @@ export const storeErrors = {
     details: { name },
   }),
   STORE_KEY_MISSING: (path: string, id: string, why: string, cause?: unknown) => ({
-    message: `store ${path}: a row is signed with key ${id}, which this process does not have: ${why}`,
+    message:
+      `store ${path}: a row is signed with key ${id}, which this process does not ` +
+      `have: ${why}`,
     retryable: true,
     details: { path, id },
     cause,

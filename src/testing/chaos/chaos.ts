@@ -12,7 +12,7 @@ import { checkOptions, rulesHere, wrong } from '../../cli/chaos/options.ts'
 import type { ChaosReport } from '../../cli/chaos/report/report.ts'
 import { plainFindings } from '../../cli/chaos/report/text.ts'
 import type { Agent, Answers, Mocks, Signals } from '../../cli/chaos/types.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import type { RiskPolicy } from '../../model/tool/risk.ts'
 import { type MemoryCast, MemoryStage } from './memory-stage.ts'
@@ -122,7 +122,7 @@ export function expectSafe(report: ChaosReport): void {
   const found = plainFindings(report)
   const more = found.length > 10 ? [`and ${found.length - 10} more`] : []
   const lines = [...found.slice(0, 10), ...more].map((line) => `\n  ${line}`)
-  throw new CounterfoilError('CHAOS_FOUND', `${report.subject} is not safe:${lines.join('')}`, {
-    details: { findings: found },
+  throw errorFor('CHAOS_FOUND', `${report.subject} is not safe:${lines.join('')}`, {
+    findings: found,
   })
 }

@@ -1,7 +1,7 @@
 // The messages of a request of `useChat`, as its transport sends them: what may be wrong with them,
 // and how much of the last answer the agent goes on from.
 
-import { CounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { decodeUtf8, readBytes } from '../../../model/json/body.ts'
 import { canonical } from '../../../model/json/canonical.ts'
 import type { UiMessage } from '../past.ts'
@@ -103,7 +103,7 @@ function checkMessage(message: unknown, where: string): void {
 }
 
 function invalid(message: string): CounterfoilError {
-  return new CounterfoilError('CHAT_REQUEST_INVALID', message)
+  return errorFor('CHAT_REQUEST_INVALID', message)
 }
 
 export interface GoesOn {

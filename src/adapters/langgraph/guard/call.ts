@@ -6,12 +6,12 @@ import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
 import {
   type CallInfo,
   type Counterfoil,
-  isCounterfoilError,
   type PlacedCall,
   type ReplayUnsafeError,
   type Tool,
   WithdrawnError,
 } from '../../../index.ts'
+import { isCounterfoilError } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
 import { isRecordedKey, makeTool } from '../../../model/tool/tool.ts'
 import { type Anchor, anchorOf, noSaver } from '../line/anchor.ts'

@@ -1,5 +1,6 @@
 // What people declare of a tool, a node or a task: its replay class, and what goes with it.
-import { type Beat, type BlastRadius, CounterfoilError, type RateLimit } from '../../../index.ts'
+import type { Beat, BlastRadius, RateLimit } from '../../../index.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { isRecord } from '../../../model/run/state.ts'
 import type { Schema } from '../../../model/tool/schema.ts'
 import {
@@ -119,7 +120,5 @@ function unclassified(names: readonly string[]): string {
 }
 
 export function refused(what: string, faults: readonly string[]): CounterfoilError {
-  return new CounterfoilError('GUARD_INVALID', [`${what}:`, ...faults].join('\n'), {
-    details: { faults },
-  })
+  return errorFor('GUARD_INVALID', [`${what}:`, ...faults].join('\n'), { faults })
 }

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../clock.ts'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { errorFor } from '../../../model/errors.ts'
 import { open } from '../../../open.ts'
 import { locate } from '../../../store/postgres/opening/location.ts'
 import type { Asked, Desk, Entry, Failure, Life, Rest, Stage } from '../types.ts'
@@ -157,7 +157,7 @@ export class ProcessStage implements Stage {
     const fits = Object.values(totals ?? {}).every((count) => Number.isFinite(count))
     if (totals && typeof totals === 'object' && fits) return totals
     const message = '`effects` must give numbers by the names of tools: { send_email: 3 }'
-    throw new CounterfoilError('CHAOS_OPTIONS', `${message}; it gave ${JSON.stringify(totals)}`)
+    throw errorFor('CHAOS_OPTIONS', `${message}; it gave ${JSON.stringify(totals)}`)
   }
 
   async jump(toMs: number): Promise<void> {

@@ -20,10 +20,9 @@ export type {
   Vote,
 } from './model/decisions/approval.ts'
 export type { DecideRequest } from './model/decisions/decide.ts'
+export { CounterfoilError, isCounterfoilError } from './model/errors/public.ts'
 export {
   CallFailedError,
-  CounterfoilError,
-  isCounterfoilError,
   NotSentError,
   OutcomeUnknownError,
   RefusedError,

@@ -14,7 +14,7 @@ import { RateLimits } from './engine/attempt/rate-limit.ts'
 import { Committer } from './engine/committer.ts'
 import type { Engine } from './engine/visit/execute.ts'
 import { type Queues, queuesFault } from './model/decisions/approval.ts'
-import { CounterfoilError } from './model/errors.ts'
+import { errorFor } from './model/errors.ts'
 import type { Graph } from './model/graph/graph.ts'
 import { compareVersions } from './model/graph/version.ts'
 import * as limits from './model/limits.ts'
@@ -130,11 +130,8 @@ export async function openStore(options: OpenOptions, clock: Clock): Promise<Sto
     const store = telling(await openPostgres({ url, clock, ...keyed }), warn)
     return blobsBeside(store, blobDirOf(store.url, blobDir), options)
   }
-  throw new CounterfoilError(
-    'STORE_URL_INVALID',
-    `store ${shown(url)} cannot be opened: use sqlite:runs.db, ` +
-      'postgres://user@host/database or memory:',
-  )
+  const forms = 'sqlite:runs.db, postgres://user@host/database or memory:'
+  throw errorFor('STORE_URL_INVALID', `${shown(url)} cannot be opened: use ${forms}`)
 }
 
 function shown(url: unknown): string {
@@ -245,8 +242,7 @@ function graphOf(graphs: ReadonlyMap<string, Graph>, wanted: Graph | string): Gr
   } else if (wanted !== undefined && graphs.get(wanted?.id) === wanted) return wanted
   const known = [...graphs.keys()].join(', ') || 'none'
   const id = typeof wanted === 'string' ? wanted : String(wanted?.id)
-  const message = `graph ${id} was not given to open(); it has: ${known}`
-  throw new CounterfoilError('GRAPH_UNKNOWN', message)
+  throw errorFor('GRAPH_UNKNOWN', id, 'was not given to open()', `it has: ${known}`)
 }
 
 async function statedDeath(store: Store, workerId: string, said: string): Promise<string> {
@@ -272,7 +268,10 @@ function createEngine(
       warn(`a commit of ${runIds.join(', ')} failed and is written again: ${String(error)}`, error),
   })
   return {
-    ...{ store, clock, committer, graphs },
+    store,
+    clock,
+    committer,
+    graphs,
     namespace: options.namespace ?? 'default',
     settleMs: options.settleMs ?? limits.settleMs,
     limits: new RateLimits(clock),
@@ -282,13 +281,23 @@ function createEngine(
 }
 
 const known = [
-  ...['store', 'graphs', 'namespace', 'gate', 'key', 'blobDir', 'blobBytesMin', 'allowNetworkFs'],
-  ...['settleMs', 'retention', 'onWarning', 'queues'],
+  'store',
+  'graphs',
+  'namespace',
+  'gate',
+  'key',
+  'blobDir',
+  'blobBytesMin',
+  'allowNetworkFs',
+  'settleMs',
+  'retention',
+  'onWarning',
+  'queues',
 ]
 
 /** A slip must not pass: `gaet` would leave every call without its gate. */
 function checkOptions(options: OpenOptions): void {
-  const bad = (what: string) => new CounterfoilError('OPEN_INVALID', `open: ${what}`)
+  const bad = (what: string) => errorFor('OPEN_INVALID', what)
   const strange = Object.keys(options ?? {}).find((key) => !known.includes(key))
   if (strange !== undefined) {
     throw bad(`there is no option \`${strange}\`; the options are ${known.join(', ')}`)
@@ -308,10 +317,10 @@ function checkOptions(options: OpenOptions): void {
   const fault = queuesFault(options?.queues)
   if (fault !== null) throw bad(fault)
   if (gate !== undefined && typeof gate !== 'function') {
-    throw new CounterfoilError('OPEN_INVALID', 'open: `gate` must be a function of a call')
+    throw errorFor('OPEN_INVALID', '`gate` must be a function of a call')
   }
   if (blobBytesMin !== undefined && !(Number.isInteger(blobBytesMin) && blobBytesMin >= 0)) {
-    throw new CounterfoilError('OPEN_INVALID', 'open: `blobBytesMin` must be a number of bytes')
+    throw errorFor('OPEN_INVALID', '`blobBytesMin` must be a number of bytes')
   }
 }
 
@@ -328,7 +337,7 @@ function retentionOf(options: OpenOptions): Retention | null {
   const strange = Object.keys(retention).find((key) => !classes.includes(key))
   if (strange !== undefined || typeof retention !== 'object') {
     const message = `open: \`retention\` is 'off' or { ${classes.join(', ')} } in milliseconds`
-    throw new CounterfoilError('RETENTION_INVALID', message)
+    throw errorFor('RETENTION_INVALID', message)
   }
   const keep = { ...limits.retention, ...retention }
   checkRetention(keep)
@@ -342,12 +351,13 @@ function graphMap(graphs: readonly Graph[]): Map<string, Graph> {
   for (const graph of graphs) {
     if (!(graph?.nodes instanceof Map)) {
       const message = `graphs has ${JSON.stringify(graph)}, which was not made by workflow({ … })`
-      throw new CounterfoilError('GRAPH_INVALID', message)
+      throw errorFor('GRAPH_INVALID', null, message)
     }
     if (map.has(graph.id) && map.get(graph.id) !== graph) {
-      throw new CounterfoilError(
+      throw errorFor(
         'GRAPH_INVALID',
-        `two graphs have the id ${graph.id}: give the changed one a new version`,
+        graph.id,
+        'is there twice: give the changed one a new version',
       )
     }
     map.set(graph.id, graph)

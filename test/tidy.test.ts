@@ -1,9 +1,10 @@
 // Holds the repository to its own rules. Every rule comes with files that must fail it, because a
 // rule that cannot fail checks nothing.
 import { describe, expect, test } from 'vitest'
+import { errorCodes } from '../src/model/errors.ts'
 import { checkClock } from './tidy/clock.ts'
-import { checkCycles, knotsLeft } from './tidy/cycles.ts'
-import { checkHeadings, checkPages, codesIn } from './tidy/errors.ts'
+import { checkCycles } from './tidy/cycles.ts'
+import { checkHeadings, checkPages } from './tidy/errors.ts'
 import { codeUnder, committed, type Rule, type Source } from './tidy/files.ts'
 import { checkImports, checkOnlyReexports } from './tidy/layers.ts'
 import { checkPaths, checkRegistry } from './tidy/machine.ts'
@@ -289,10 +290,9 @@ describe('tidy: no import cycle', () => {
   const [a, b, c] = ['src/a.ts', 'src/b.ts', 'src/deep/c.ts'] as const
   const back = source(b, "import { a } from './a.ts'")
   const pair = [source(a, "import { b } from './b.ts'"), back]
-  const knot = (...files: string[]) => ({ why: 'tried', files })
 
   test('holds everywhere', () => {
-    expect(checkCycles(typed(src), knotsLeft)).toEqual([])
+    expect(checkCycles(typed(src))).toEqual([])
   })
 
   test.each([
@@ -308,8 +308,8 @@ describe('tidy: no import cycle', () => {
     "let b: import('./b.ts').B",
     "import { b } from '../src/b.ts'",
   ])('finds a file that comes back by %s', (text) => {
-    expect(checkCycles([source(a, text), back], [])).toHaveLength(1)
-    expect(checkCycles([source(a, text), source(b, 'export const b = 1')], [])).toEqual([])
+    expect(checkCycles([source(a, text), back])).toHaveLength(1)
+    expect(checkCycles([source(a, text), source(b, 'export const b = 1')])).toEqual([])
   })
 
   test('finds long ways back, itself, and each knot once', () => {
@@ -318,14 +318,14 @@ describe('tidy: no import cycle', () => {
       source(b, "import { c } from './deep/c.ts'"),
       source(c, "import type { A } from '../a.ts'"),
     ]
-    expect(checkCycles(way, [])).toEqual([expect.stringContaining(`${a}, ${b}, ${c}: `)])
-    expect(checkCycles([source(a, "import { a } from './a.ts'")], [])).toHaveLength(1)
+    expect(checkCycles(way)).toEqual([expect.stringContaining(`${a}, ${b}, ${c}: `)])
+    expect(checkCycles([source(a, "import { a } from './a.ts'")])).toHaveLength(1)
     const index = source('src/index.ts', "export * from './a.ts'")
-    expect(checkCycles([index, source(a, "import { b } from 'counterfoil'")], [])).toHaveLength(1)
+    expect(checkCycles([index, source(a, "import { b } from 'counterfoil'")])).toHaveLength(1)
     const others = ['x', 'y'].map((name, i) =>
       source(`src/${name}.ts`, `import './${['y', 'x'][i]}.ts'`),
     )
-    expect(checkCycles([...pair, ...others], [])).toHaveLength(2)
+    expect(checkCycles([...pair, ...others])).toHaveLength(2)
   })
 
   test('leaves alone what is imported twice, is not there, or is a comment', () => {
@@ -334,43 +334,42 @@ describe('tidy: no import cycle', () => {
       source(b, "import { c } from './deep/c.ts'\nimport { z } from './z.ts'"),
       source(c, "import fs from 'node:fs'\n// import '../a.ts'"),
     ]
-    expect(checkCycles(twice, [])).toEqual([])
-  })
-
-  test('a knot that is listed is that very one, and there', () => {
-    expect(checkCycles(pair, [knot(b, a)])).toEqual([])
-    expect(checkCycles([back], [knot(a, b)])).toHaveLength(1)
-    expect(checkCycles(pair, [knot(a, b, c)])).toHaveLength(2)
-    expect(checkCycles(pair, [knot(a)])).toHaveLength(2)
+    expect(checkCycles(twice)).toEqual([])
   })
 })
 
-describe('tidy: every error code has a page, and every page a code', () => {
+describe('tidy: every error code has a page, every page a code, and every code a use', () => {
   const page = (name: string) => source(`docs/errors/${name}.md`, '')
+  const uses = source('src/a.ts', "throw errorFor('RUN_LOST', runId)")
 
   test('holds everywhere', () => {
     const pages = all.filter((file) => file.path.startsWith('docs/errors/'))
-    expect(checkPages(typed(src), pages)).toEqual([])
+    expect(checkPages(errorCodes, pages, typed(src))).toEqual([])
+    expect(errorCodes.length).toBeGreaterThan(100)
   })
 
-  test('can fail both ways', () => {
-    const uses = source('src/a.ts', "throw new CounterfoilError('RUN_LOST', 'it is lost')")
-    expect(checkPages([uses], [])).toHaveLength(1)
-    expect(checkPages([], [page('RUN_LOST')])).toHaveLength(1)
-    expect(checkPages([uses], [page('RUN_LOST'), page('RUN_FOUND')])).toHaveLength(1)
-    expect(checkPages([uses], [page('RUN_LOST'), page('README')])).toEqual([])
+  test('can fail in every way, and only where it should', () => {
+    const lost = [page('RUN_LOST'), page('README')]
+    expect(checkPages(['RUN_LOST'], lost, [uses])).toEqual([])
+    expect(checkPages(['RUN_LOST'], [], [uses])).toHaveLength(1)
+    expect(checkPages([], lost, [uses])).toHaveLength(1)
+    expect(checkPages(['RUN_LOST'], [...lost, page('RUN_FOUND')], [uses])).toHaveLength(1)
+    expect(checkPages(['RUN_LOST', 'RUN_LOST'], lost, [uses])).toHaveLength(1)
   })
 
   test.each([
-    "new CounterfoilError('RUN_LOST', message)",
-    "class A extends CounterfoilError { constructor() { super('RUN_LOST', 'lost') } }",
-    "const what = { code: 'RUN_LOST' }",
-    "function f(what: { code: 'RUN_LOST' | 'ENOENT' }) {}",
-    "function lost(code: string) {}\nlost('RUN_LOST')",
-    "const lost = (code: string) => new CounterfoilError(code)\nlost('RUN_LOST')",
-    "new CounterfoilError(a === 'b' ? 'RUN_LOST' : 'RUN_LOST', message)",
-  ])('finds the code in %s', (text) => {
-    expect([...codesIn([source('src/a.ts', text)]).keys()]).toEqual(['RUN_LOST'])
+    ['src/a.ts', "'RUN_LOST_TWICE'"],
+    ['src/model/errors/runs.ts', 'RUN_LOST: () => ({})'],
+  ])('finds no use in %s: %s', (path, text) => {
+    expect(checkPages(['RUN_LOST'], [page('RUN_LOST')], [source(path, text)])).toHaveLength(1)
+  })
+
+  test.each([
+    ['src/a.ts', "const what = { code: 'RUN_LOST' }"],
+    ['src/store/a.ts', 'const templates = { RUN_LOST: { says } }'],
+    ['src/model/errors/classes.ts', "super('RUN_LOST', message)"],
+  ])('finds the use in %s: %s', (path, text) => {
+    expect(checkPages(['RUN_LOST'], [page('RUN_LOST')], [source(path, text)])).toEqual([])
   })
 })
 

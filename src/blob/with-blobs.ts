@@ -5,7 +5,7 @@
 // store then refused (collect.ts).
 // Invariants: a text that cannot be put rejects before anything is written (I4: the same batch is
 // written again). A row is never given a result that its digest does not vouch for.
-import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
+import { errorFor, isCounterfoilError } from '../model/errors.ts'
 import type { Run, RunRef } from '../model/run/records.ts'
 import type { Amendment, Authority, Commit, LoadAt, Loaded, NewRun, Store } from '../store/store.ts'
 import type { BlobStore } from './blob.ts'
@@ -113,12 +113,7 @@ class Outward {
       }
       await this.putAll(missing, digests)
     }
-    throw new CounterfoilError(
-      'STORE_BUSY',
-      `run ${ref.runId} has changed ${roundsMax} times while its large values were written; ` +
-        'retry',
-      { retryable: true, details: { runId: ref.runId, namespace: ref.namespace } },
-    )
+    throw errorFor('STORE_BUSY', ref.runId, ref.namespace, roundsMax)
   }
 
   private stripping<T>(
@@ -190,7 +185,7 @@ function stripCommit(commit: Commit, swap: rows.Swap): Commit {
   return changes === commit.changes ? commit : { ...commit, changes }
 }
 
-const unreadable = ['BLOB_MISSING', 'BLOB_DAMAGED', 'BLOB_INVALID']
+const unreadable = ['BLOB_MISSING', 'BLOB_DAMAGED', 'BLOB_INVALID'] as const
 
 async function readAll(blobs: BlobStore, digests: Iterable<string>): Promise<rows.Texts> {
   const texts = new Map<string, string | null>()

@@ -152,7 +152,10 @@ export async function withCounterfoil<T>(
   cli.progress.begin('reading the store')
   try {
     const cf = await open({
-      ...{ store, namespace, onWarning: quietly(cli.warn), ...carried },
+      store,
+      namespace,
+      onWarning: quietly(cli.warn),
+      ...carried,
       ...(blobDir === undefined ? {} : { blobDir }),
     })
     try {

@@ -59,7 +59,11 @@ export async function decideItem(cli: Cli, said: Said, options: DecideOptions): 
     const version = given ?? (await seenVersion(cli, look, said, options))
     if (version === null) return cli.out.text('Nothing was decided.')
     const decision = await cf.inbox.decide(itemId, {
-      ...{ outcome, by, reason, version, ...result },
+      outcome,
+      by,
+      reason,
+      version,
+      ...result,
       ...(options.record === undefined ? {} : { record: recordOf(item, options.record) }),
       ...(evidence === undefined ? {} : { evidence }),
       ...claims,

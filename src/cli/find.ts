@@ -1,5 +1,5 @@
 // The run that a command is about, and the rows of it.
-import { CounterfoilError } from '../model/errors.ts'
+import { errorFor } from '../model/errors.ts'
 import type { Run } from '../model/run/records.ts'
 import { scopeGraph } from '../model/run/scope.ts'
 import type { Counterfoil } from '../open.ts'
@@ -10,23 +10,15 @@ export async function findRun(cli: Cli, cf: Counterfoil, runId: string): Promise
   const ref = { namespace: cli.namespace, runId }
   const run = await cf.store.getRun(ref)
   if (run !== null) return run
-  throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`, { details: ref })
+  throw errorFor('RUN_NOT_FOUND', runId, cli.namespace)
 }
 
 /** A run whose state is here; a foreign runtime keeps its own. */
 export async function findOwnRun(cli: Cli, cf: Counterfoil, runId: string): Promise<Run> {
   const run = await findRun(cli, cf, runId)
   if (run.graph !== scopeGraph.name) return run
-  throw new CounterfoilError(
-    'CHECKPOINT_NOT_FOUND',
-    `run ${runId} is of a foreign runtime, which keeps its state itself: there are no ` +
-      'checkpoints of it here',
-    { details: ref(run) },
-  )
-}
-
-function ref({ namespace, runId }: Run): Record<string, unknown> {
-  return { namespace, runId }
+  const there = 'it is of a foreign runtime, which keeps its state itself'
+  throw errorFor('CHECKPOINT_NOT_FOUND', runId, there)
 }
 
 /** The last rows of a long list. */

@@ -39,22 +39,27 @@ Exit codes: 0 done, 1 failed, 2 wrong use of the command line.
 Every error has a code, and a page about it: docs/errors/<CODE>.md`
 
 const commands = [
-  ...[
-    addDemo,
-    addDev,
-    addChaos,
-    addServe,
-    addRuns,
-    addRun,
-    addInbox,
-    addApprove,
-    addReject,
-    addRespond,
-    addDecide,
-  ],
+  addDemo,
+  addDev,
+  addChaos,
+  addServe,
+  addRuns,
+  addRun,
+  addInbox,
+  addApprove,
+  addReject,
+  addRespond,
+  addDecide,
   addCallback,
-  ...[addCheckpoint, addLedger, addWorker, addVersions, addStore, addDb],
-  ...[addToken, addWebhook, addCompletion],
+  addCheckpoint,
+  addLedger,
+  addWorker,
+  addVersions,
+  addStore,
+  addDb,
+  addToken,
+  addWebhook,
+  addCompletion,
 ]
 
 export function createProgram({ json }: { json: boolean }): Command {

@@ -1,7 +1,7 @@
 // How a command ends: its exit code, and its error in one line with a code and a page.
 import { CommanderError } from 'commander'
 import { iso } from '../client/wire/iso.ts'
-import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../model/errors.ts'
 import { colorsFor } from './output.ts'
 import { clean } from './show/text.ts'
 import { usageError } from './usage.ts'
@@ -67,7 +67,7 @@ function reportCommander(error: CommanderError, how: How): number {
 function unexpected(cause: unknown): CounterfoilError {
   const message = cause instanceof Error ? cause.message : String(cause)
   const more = `${message || 'an error without a message'} (--debug shows where)`
-  return new CounterfoilError('UNEXPECTED', more, { cause })
+  return errorFor('UNEXPECTED', more, cause)
 }
 
 function write(line: string): void {

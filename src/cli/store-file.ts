@@ -1,7 +1,7 @@
 // Whoever only looks into a store must not make one.
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { CounterfoilError } from '../model/errors.ts'
+import { errorFor } from '../model/errors.ts'
 
 /** Refuses a SQLite file that is not there, or has nothing in it. */
 export function checkStoreFile(url: string, hint: string): void {
@@ -10,7 +10,5 @@ export function checkStoreFile(url: string, hint: string): void {
   const path = resolve(given)
   const stat = statSync(path, { throwIfNoEntry: false })
   if (stat !== undefined && (!stat.isFile() || stat.size > 0)) return
-  const what = stat === undefined ? 'there is no store at' : 'there is nothing in the file'
-  const message = `${what} ${path}; nothing was created. ${hint}`
-  throw new CounterfoilError('STORE_NOT_FOUND', message, { details: { path } })
+  throw errorFor('STORE_NOT_FOUND', path, { isEmpty: stat !== undefined, hint })
 }

@@ -1,11 +1,11 @@
 // What is wrong with a command line, in words that help to write a right one.
 import { readFileSync } from 'node:fs'
-import { CounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../model/errors.ts'
 
 const dayMs = 24 * 3_600_000
 
 export function usageError(message: string): CounterfoilError {
-  return new CounterfoilError('CLI_USAGE', message)
+  return errorFor('CLI_USAGE', message)
 }
 
 /** A whole number of at least 1, and at most `max`. */
@@ -17,7 +17,11 @@ export function wholeNumber(option: string, text: string, max = Number.MAX_SAFE_
 }
 
 const units: Readonly<Record<string, number>> = {
-  ...{ ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: dayMs },
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: dayMs,
 }
 
 /** A span of time with its unit: 500ms, 30s, 5m, 1h, 30d; a day at the most, unless told. */
@@ -101,9 +105,7 @@ export function parseJson(
   } catch (error) {
     const said = (error as Error).message
     const hint = text === given ? quotingHint(text, words) : `It was read from ${given.slice(1)}`
-    throw new CounterfoilError('JSON_INVALID', `${option} is not valid JSON: ${said}. ${hint}`, {
-      cause: error,
-    })
+    throw errorFor('JSON_INVALID', `${option} is not valid JSON: ${said}. ${hint}`, error)
   }
 }
 

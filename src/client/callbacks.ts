@@ -2,7 +2,7 @@
 // has it may settle that attempt, once, and nothing else. It is written as evidence by attempt id,
 // whoever holds the run (I2, I11): before the park, after it, after the deadline.
 
-import { CounterfoilError, type FailureData, failureOf } from '../model/errors.ts'
+import { errorFor, type FailureData, failureOf } from '../model/errors.ts'
 import { keptText, sha256 } from '../model/json/canonical.ts'
 import * as limits from '../model/limits.ts'
 import { applyEvidence } from '../model/replay/evidence.ts'
@@ -52,7 +52,7 @@ export class Callbacks {
     const beatJson = keptText(details)
     if (beatJson.length > limits.beatLengthMax) {
       const message = `the details of a heartbeat have more than ${limits.beatLengthMax} characters`
-      throw new CounterfoilError('INPUT_INVALID', message)
+      throw errorFor('INPUT_INVALID', message)
     }
     const beatAt = this.client.clock.now()
     await this.amend(found, ({ attempts }) => {
@@ -68,8 +68,7 @@ export class Callbacks {
     const found = usable ? await store.findAttempt(sha256(token)) : null
     // Another namespace's token answers as one that does not exist.
     if (found && found.namespace === namespace) return found
-    const message = 'no call waits for a callback with this token'
-    throw new CounterfoilError('CALLBACK_UNKNOWN', message)
+    throw errorFor('CALLBACK_UNKNOWN')
   }
 
   private async toolOf(found: Found): Promise<Tool | null> {
@@ -94,7 +93,13 @@ export class Callbacks {
     const { namespace, runId, attemptId } = found
     const at = this.client.clock.now()
     const evidence: Evidence = {
-      ...{ namespace, runId, attemptId, ...said, resultDigest: null, at, seq: null },
+      namespace,
+      runId,
+      attemptId,
+      ...said,
+      resultDigest: null,
+      at,
+      seq: null,
     }
     const status = await this.amend(found, (now) => settling(now, evidence))
     return { status }

@@ -1,6 +1,6 @@
 // What a foreign runtime holds while its code is at one place.
 
-import { CounterfoilError } from '../model/errors.ts'
+import { errorFor } from '../model/errors.ts'
 import type { Call, CallOptions } from '../model/graph/context.ts'
 import type { CallRecord } from '../model/run/records.ts'
 import { standsForProblem } from '../model/tool/checks.ts'
@@ -59,16 +59,16 @@ export class Scope {
   call<In, Out>(tool: Tool<In, Out>, input: In, options: ScopeCallOptions = {}): Call<Out> {
     if (!isTool(tool)) {
       const message = 'scope.call needs a tool that was made by tool({ … })'
-      return refused(new CounterfoilError('TOOL_INVALID', message))
+      return refused(errorFor('TOOL_INVALID', null, message))
     }
     const { callId } = options
     if (callId !== undefined && (typeof callId !== 'string' || callId === '')) {
       const message = `scope.call of ${tool.name}: \`callId\` must be a string, and not empty`
-      return refused(new CounterfoilError('INPUT_INVALID', message))
+      return refused(errorFor('INPUT_INVALID', message))
     }
     if (options.placed && callId === undefined) {
       const message = `scope.call of ${tool.name}: a call with \`placed\` needs a \`callId\``
-      return refused(new CounterfoilError('INPUT_INVALID', message))
+      return refused(errorFor('INPUT_INVALID', message))
     }
     const wrong = standsForProblem(tool.name, options)
     if (wrong) return refused(wrong)

@@ -1,5 +1,5 @@
 // Names of tools, graphs, nodes, namespaces.
-import { CounterfoilError } from './errors.ts'
+import { errorFor } from './errors.ts'
 import * as limits from './limits.ts'
 
 export function isName(name: unknown): name is string {
@@ -9,12 +9,9 @@ export function isName(name: unknown): name is string {
 
 export function checkName(what: string, name: unknown): string {
   if (isName(name)) return name
-  throw new CounterfoilError(
-    what === 'tool' ? 'TOOL_INVALID' : 'GRAPH_INVALID',
-    `${what} name ${shown(name)} is not usable: letters, digits, _ . : - and at most ` +
-      `${limits.nameLengthMax} of them`,
-    { details: { name } },
-  )
+  const code = what === 'tool' ? 'TOOL_INVALID' : 'GRAPH_INVALID'
+  const why = `letters, digits, _ . : - and at most ${limits.nameLengthMax} of them`
+  throw errorFor(code, null, `${what} name ${shown(name)} is not usable: ${why}`, { name })
 }
 
 /** JSON where there is any: a BigInt has none. */

@@ -1,7 +1,7 @@
 // From a request to an answer: host, sizes, who asks, what they may, what they say, the handler.
 // Whatever goes wrong is answered as a problem; nothing is thrown out of here.
 import { Hono } from 'hono'
-import { CounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../model/errors.ts'
 import { authenticate, checkRole, namespaceOf } from './auth/auth.ts'
 import { checkCsrf } from './auth/sessions.ts'
 import type { ServerContext } from './context.ts'
@@ -43,10 +43,7 @@ export function createApp(context: ServerContext, options: AppOptions): App {
   hono.notFound(async (c) => {
     const page = await options.pages(c.req.raw, new URL(c.req.url))
     if (page) return page
-    throw new CounterfoilError(
-      'ROUTE_NOT_FOUND',
-      'there is no such route; GET /v1/openapi.json lists them',
-    )
+    throw errorFor('ROUTE_NOT_FOUND')
   })
   hono.onError((error, c) => {
     const { requestId } = c.env
@@ -76,26 +73,15 @@ function requestIdOf({ clock }: ServerContext, request: Request): string {
 /** A name that is not ours leads here by somebody else's DNS. */
 function checkTarget(request: Request, hosts: ReadonlySet<string> | null): void {
   if (request.url.length > limits.urlLengthMax) {
-    const message = `a URL has at most ${limits.urlLengthMax} characters`
-    throw new CounterfoilError('URL_TOO_LONG', message)
+    throw errorFor('URL_TOO_LONG', limits.urlLengthMax)
   }
   const { host } = new URL(request.url)
   if (hosts === null || hosts.has(host)) return
-  const message =
-    'unknown host: this server is not reached by that name; start it with --public-url and the ' +
-    'URL that people use'
-  throw new CounterfoilError('HOST_UNKNOWN', message)
+  throw errorFor('HOST_UNKNOWN')
 }
 
 function wrongMethod(methods: readonly Method[]): never {
-  const allowed = methods.join(', ')
-  throw new CounterfoilError(
-    'METHOD_NOT_ALLOWED',
-    `this method is not allowed here; use ${allowed}`,
-    {
-      details: { allowed: [...methods] },
-    },
-  )
+  throw errorFor('METHOD_NOT_ALLOWED', methods)
 }
 
 async function serve(
@@ -159,7 +145,7 @@ function jsonOf(route: Route, request: Request, bytes: Uint8Array): unknown {
   if (route.body === undefined || bytes.byteLength === 0) return {}
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/json *(;|$)/i.test(type)) {
-    throw new CounterfoilError('MEDIA_TYPE_UNSUPPORTED', 'send Content-Type: application/json')
+    throw errorFor('MEDIA_TYPE_UNSUPPORTED')
   }
   return parseJson(textOf(bytes))
 }
@@ -186,6 +172,5 @@ function shown(key: string): string {
 }
 
 function invalid(where: string, what: string, issues?: object[]): CounterfoilError {
-  const details = issues === undefined ? {} : { details: { issues } }
-  return new CounterfoilError('REQUEST_INVALID', `${where}: ${what}`, details)
+  return errorFor('REQUEST_INVALID', where, what, issues && { issues })
 }

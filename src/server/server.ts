@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
-import { CounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../model/errors.ts'
 import { type App, createApp } from './app.ts'
 import { makeTicket } from './auth/sessions.ts'
 import { createToken, revokeToken } from './auth/tokens.ts'
@@ -56,13 +56,15 @@ export class CounterfoilServer {
     setMaxListeners(limits.streamsMax, this.closing.signal)
     const tls = options.publicUrl?.startsWith('https://') === true
     this.context = createContext(parts, {
-      ...{ tls, closing: this.closing.signal },
+      tls,
+      closing: this.closing.signal,
       publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? this.url,
       demo: options.demo !== undefined,
     })
     this.app = createApp(this.context, {
       table: options.demo ? [...table, ...demoRoutes(options.demo)] : table,
-      ...{ pages: createPages(), hosts: () => this.hosts() },
+      pages: createPages(),
+      hosts: () => this.hosts(),
       onError: options.onError ?? (() => {}),
     })
     this.dispatcher = dispatcherOf(this.context, options)
@@ -164,7 +166,7 @@ function dispatcherOf(context: ServerContext, options: ServerOptions): Dispatche
 }
 
 function checkHost({ host, publicUrl, insecureHttp }: ServerOptions): void {
-  const bad = (what: string) => new CounterfoilError('SERVER_OPTIONS', what)
+  const bad = (what: string) => errorFor('SERVER_OPTIONS', what)
   if (publicUrl !== undefined && !URL.canParse(publicUrl)) throw bad(`${publicUrl} is not a URL`)
   if (publicUrl !== undefined && !/^https?:$/.test(new URL(publicUrl).protocol)) {
     throw bad('the public URL begins with https://, or http:// for this machine')
@@ -180,6 +182,5 @@ function checkHost({ host, publicUrl, insecureHttp }: ServerOptions): void {
 
 function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number): CounterfoilError {
   const why = cause.code === 'EADDRINUSE' ? 'something else listens there' : cause.message
-  const message = `cannot listen on ${host}:${port}: ${why}; say another --port`
-  return new CounterfoilError('SERVER_CANNOT_LISTEN', message, { cause })
+  return errorFor('SERVER_CANNOT_LISTEN', host, port, why, cause)
 }

@@ -16,7 +16,10 @@ import { tokenRoutes } from './routes/tokens.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
 const openapi = route({
-  ...{ method: 'GET', path: '/v1/openapi.json', role: 'none', tag: 'server' },
+  method: 'GET',
+  path: '/v1/openapi.json',
+  role: 'none',
+  tag: 'server',
   summary: 'This API, as OpenAPI 3.1 describes it.',
   answer: z.looseObject({ openapi: z.string() }),
   handler: ({ server }) => ({ json: openapiOf(table, server.version) }),

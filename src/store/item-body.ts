@@ -6,8 +6,17 @@ import { isRecord } from '../model/run/state.ts'
 type Body = Item['body']
 
 const unreadable: Body = {
-  ...{ subject: null, node: '', scope: null, input: null, attempt: 0, idempotencyKey: null },
-  ...{ unmatched: [], probe: null, data: null, approval: null, damage: null },
+  subject: null,
+  node: '',
+  scope: null,
+  input: null,
+  attempt: 0,
+  idempotencyKey: null,
+  unmatched: [],
+  probe: null,
+  data: null,
+  approval: null,
+  damage: null,
   error: { code: 'STORE_CORRUPT', message: 'the row of this item cannot be read' },
 }
 

@@ -1,6 +1,6 @@
 // Which methods each port has and what cannot be done without it: asked when a store of a user's
 // own is opened, and by the suite that tests it.
-import { CounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../model/errors.ts'
 import type { OwnStore, Port, Ports, Store, StoreBase } from './store.ts'
 
 /** Every method of a port and no other: the compiler compares. */
@@ -8,26 +8,58 @@ type Methods = { readonly [P in Port]: { readonly [K in keyof Ports[P]]-?: true 
 
 const methods: Methods = {
   ledger: {
-    ...{ start: true, load: true, commit: true, amend: true, registerGraph: true },
-    ...{ getRun: true, listRuns: true, listRecords: true, listAttempts: true },
-    ...{ listEvidence: true, listCheckpoints: true, loadCheckpoints: true, listEvents: true },
-    ...{ keyInput: true, openCalls: true, findAttempt: true, getSignal: true },
+    start: true,
+    load: true,
+    commit: true,
+    amend: true,
+    registerGraph: true,
+    getRun: true,
+    listRuns: true,
+    listRecords: true,
+    listAttempts: true,
+    listEvidence: true,
+    listCheckpoints: true,
+    loadCheckpoints: true,
+    listEvents: true,
+    keyInput: true,
+    openCalls: true,
+    findAttempt: true,
+    getSignal: true,
   },
   leases: {
-    ...{ register: true, renew: true, claim: true, wakeDue: true },
-    ...{ stopWorker: true, declareDead: true, stops: true, workers: true },
+    register: true,
+    renew: true,
+    claim: true,
+    wakeDue: true,
+    stopWorker: true,
+    declareDead: true,
+    stops: true,
+    workers: true,
   },
   inbox: { getItem: true, listItems: true, listOverdue: true, listDecisions: true },
   retention: { retain: true },
   shares: { takeShare: true, putShare: true },
   blobs: { blobsInUse: true, readOutput: true },
   documents: {
-    ...{ conceal: true, reveal: true, getDocument: true, putDocument: true },
-    ...{ deleteDocument: true, listDocuments: true, takeNotices: true, endNotice: true },
+    conceal: true,
+    reveal: true,
+    getDocument: true,
+    putDocument: true,
+    deleteDocument: true,
+    listDocuments: true,
+    takeNotices: true,
+    endNotice: true,
   },
   threads: {
-    ...{ putStep: true, putWrites: true, loadSteps: true, headOf: true, listSteps: true },
-    ...{ listWrites: true, pruneSteps: true, dropThread: true, listIdleThreads: true },
+    putStep: true,
+    putWrites: true,
+    loadSteps: true,
+    headOf: true,
+    listSteps: true,
+    listWrites: true,
+    pruneSteps: true,
+    dropThread: true,
+    listIdleThreads: true,
   },
   facts: { facts: true, listVersions: true, backlog: true, recent: true },
   keys: { rotateKey: true },
@@ -59,12 +91,7 @@ const uses: Readonly<Record<Port, string>> = {
 }
 
 export function portMissing(url: string, port: Port): CounterfoilError {
-  return new CounterfoilError(
-    'STORE_PORT_MISSING',
-    `store ${url} has no port \`${port}\` (${methodsOf(port).join(', ')}): ${uses[port]}. ` +
-      'Add it to the store, or open one that has it: sqlite:, postgres:// or memory:',
-    { details: { port } },
-  )
+  return errorFor('STORE_PORT_MISSING', url, port, { methods: methodsOf(port), use: uses[port] })
 }
 
 /** Whether a store is meant, whole or not; anything else is no store at all. */
@@ -77,7 +104,7 @@ export function isOwnStore(value: unknown): value is OwnStore {
 /** The ports of a store; half a port, or a core that is not whole, is refused. */
 export function portsOf(store: OwnStore): readonly Port[] {
   const given = store as unknown as Record<string, unknown>
-  const bad = (what: string) => new CounterfoilError('OPEN_INVALID', `open: \`store\` ${what}`)
+  const bad = (what: string) => errorFor('OPEN_INVALID', `\`store\` ${what}`)
   const faults = baseFaults(given)
   if (faults.length > 0) throw bad(`is no store: it has no ${faults.join(', no ')}`)
   return ports.filter((port) => {
@@ -93,8 +120,14 @@ export function portsOf(store: OwnStore): readonly Port[] {
 type Kind = 'string' | 'object' | 'function' | 'boolean'
 
 const base: { readonly [K in keyof Omit<StoreBase, 'batchesMax'>]-?: Kind } = {
-  ...{ url: 'string', clock: 'object', steadyNow: 'function', local: 'boolean' },
-  ...{ renewal: 'object', caveats: 'object', onChange: 'function', close: 'function' },
+  url: 'string',
+  clock: 'object',
+  steadyNow: 'function',
+  local: 'boolean',
+  renewal: 'object',
+  caveats: 'object',
+  onChange: 'function',
+  close: 'function',
 }
 
 function baseFaults(given: Record<string, unknown>): string[] {
@@ -112,7 +145,11 @@ export function completed(store: OwnStore): Store {
   const given = store as unknown as Record<string, (...args: unknown[]) => unknown>
   const { url, clock, local, batchesMax, renewal, caveats } = store
   const whole: Record<string, unknown> = {
-    ...{ url, clock, local, renewal, caveats },
+    url,
+    clock,
+    local,
+    renewal,
+    caveats,
     ...(batchesMax === undefined ? {} : { batchesMax }),
     steadyNow: () => store.steadyNow(),
     onChange: (listener: () => void) => store.onChange(listener),

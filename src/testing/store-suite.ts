@@ -31,9 +31,23 @@ type Concern = (bench: Bench) => void
 
 /** Ledger, leases and inbox: what they promise they promise together. */
 const core: readonly Concern[] = [
-  ...[startConcern, loadConcern, checkpointConcern, commitConcern, fenceConcern, amendConcern],
-  ...[leaseConcern, signalConcern, childConcern, dueConcern, immutabilityConcern, listConcern],
-  ...[lookupConcern, historyConcern, notifyConcern, alikeConcern, survivalConcern],
+  startConcern,
+  loadConcern,
+  checkpointConcern,
+  commitConcern,
+  fenceConcern,
+  amendConcern,
+  leaseConcern,
+  signalConcern,
+  childConcern,
+  dueConcern,
+  immutabilityConcern,
+  listConcern,
+  lookupConcern,
+  historyConcern,
+  notifyConcern,
+  alikeConcern,
+  survivalConcern,
 ]
 
 /** What the others add. Those of one or two tests stand in the concerns of the core. */

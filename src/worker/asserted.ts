@@ -1,7 +1,7 @@
 // A death that somebody states. What can be seen on this machine says more than anybody's word, and
 // a worker whose socket answers is alive.
 import { connect } from 'node:net'
-import { CounterfoilError } from '../model/errors.ts'
+import { errorFor } from '../model/errors.ts'
 import type { LeasesPort, StoreBase, WorkerRow } from '../store/store.ts'
 import { proofOfDeath } from './liveness.ts'
 import { machineOf } from './machine.ts'
@@ -19,13 +19,7 @@ export async function assertedDeath(
   if (seen !== null) return `${seen}; ${said}`
   if (!(await socketAnswers(row))) return said
   if (force) return `${said}, although its socket answered`
-  throw new CounterfoilError(
-    'WORKER_ALIVE',
-    `worker ${row.workerId} is alive: pid ${row.pid} on this machine answers on its socket. Stop ` +
-      `it (kill ${row.pid}), and its death is noticed; or state it with --force, which is ` +
-      'kept on record',
-    { details: { workerId: row.workerId, pid: row.pid } },
-  )
+  throw errorFor('WORKER_ALIVE', row.workerId, row.pid)
 }
 
 const answerMs = 1_000

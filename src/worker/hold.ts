@@ -136,7 +136,11 @@ export class Hold {
     const number = scopeVisit(scope.nodeId, scope.checkpointId)
     const visit = new ScopeVisit({
       ...this.engine,
-      ...{ graph: null, trail: null, scope, log: this.log, signals: null },
+      graph: null,
+      trail: null,
+      scope,
+      log: this.log,
+      signals: null,
       loaded: { ...loaded, run: { ...this.run, node: scope.nodeId, visit: number } },
       lease: this.lease,
     })

@@ -17,7 +17,11 @@ const { memory, renewal, workerId, leaseMs, blockedMsMax } = workerData as Threa
 const port = parentPort
 
 const renewing = new Renewing({
-  ...{ clock: systemClock, lease: new LeaseMemory(memory), workerId, leaseMs, blockedMsMax },
+  clock: systemClock,
+  lease: new LeaseMemory(memory),
+  workerId,
+  leaseMs,
+  blockedMsMax,
   open: async () => {
     const module = (await import(renewal.module)) as {
       openRenewer(data: unknown): Promise<Renewer>

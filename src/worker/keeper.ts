@@ -6,7 +6,7 @@
 // dispatched. I9 its own death can be proven by others on the same machine.
 import { type Clock, randomHex } from '../clock.ts'
 import type { Lease } from '../engine/visit/visit.ts'
-import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { LeasesPort, MovesPort, StoreBase } from '../store/store.ts'
 import { LeaseMemory } from './lease-memory.ts'
@@ -22,6 +22,8 @@ export interface KeeperOptions {
   readonly onLost: (why: string) => void
   readonly liveness?: Liveness
 }
+
+const noMore = 'it takes no more runs'
 
 /** What it needs of the store. */
 type Standing = StoreBase & LeasesPort & MovesPort
@@ -162,7 +164,7 @@ export class Keeper {
   private async look(): Promise<void> {
     const moved = await this.store.moved()
     // Until somebody has adopted it: then this worker goes on.
-    if (moved !== null) return this.lapse(moved, 'STORE_MOVED')
+    if (moved !== null) return this.lapse(moved, errorFor('STORE_MOVED', `${moved}; ${noMore}`))
     this.said = null
     if (this.thread?.working !== true || this.runsDown()) await this.renew()
   }
@@ -183,15 +185,17 @@ export class Keeper {
     this.memory.lose()
     if (this.dead) return
     this.dead = true
-    this.lapse(`worker ${this.id} was declared dead`, 'WORKER_DEAD')
+    const died = 'was declared dead'
+    const error = errorFor('WORKER_DEAD', this.id, `${died}; ${noMore}`)
+    this.lapse(`worker ${this.id} ${died}`, error)
     this.die()
   }
 
-  private lapse(why: string, code: 'STORE_MOVED' | 'WORKER_DEAD'): void {
+  private lapse(why: string, error: CounterfoilError): void {
     this.memory.lapse()
     this.options.onLost(why)
     if (this.said === why) return
     this.said = why
-    this.options.onError(new CounterfoilError(code, `${why}; it takes no more runs`))
+    this.options.onError(error)
   }
 }

@@ -6,7 +6,7 @@ import { chmodSync, lstatSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { CounterfoilError } from '../model/errors.ts'
+import { errorFor } from '../model/errors.ts'
 import { isOtherBoot } from '../store/boot.ts'
 import type { LeasesPort, StoreBase, WorkerRow } from '../store/store.ts'
 import { isCertain, type Machine } from './machine.ts'
@@ -53,10 +53,7 @@ function socketDir(): string {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const { uid } = lstatSync(dir)
   if (!lstatSync(dir).isDirectory() || uid !== userInfo().uid) {
-    throw new CounterfoilError(
-      'WORKER_SOCKET_DIR',
-      `${dir} is not a folder of this user: a worker cannot prove its life there; remove it`,
-    )
+    throw errorFor('WORKER_SOCKET_DIR', dir)
   }
   chmodSync(dir, 0o700)
   return dir

@@ -1,5 +1,5 @@
 // What can be said of a worker, and what it is unless said.
-import { CounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 
 export interface WorkerOptions {
@@ -50,5 +50,5 @@ function atLeastOne(name: string, value: number): number {
 }
 
 function wrong(what: string): CounterfoilError {
-  return new CounterfoilError('WORKER_OPTIONS', `worker: ${what}`)
+  return errorFor('WORKER_OPTIONS', what)
 }

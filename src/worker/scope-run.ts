@@ -1,7 +1,7 @@
 // The run that stands for a foreign workflow: no graph of ours, no checkpoint; its ledger, its
 // items and its hold are like any other's.
 import type { Clock } from '../clock.ts'
-import { CounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import type { Decision, Run, RunRef } from '../model/run/records.ts'
 import { scopeGraph } from '../model/run/scope.ts'
@@ -26,11 +26,8 @@ export function checkScopeIds(ids: ScopeIds): ScopeIds {
     const id: unknown = ids?.[key]
     const usable = typeof id === 'string' && id !== '' && id.length <= limits.runIdLengthMax
     if (usable && !/\p{Cc}|\p{Cs}/u.test(id)) continue
-    throw new CounterfoilError(
-      'SCOPE_INVALID',
-      `scope: \`${key}\` is ${JSON.stringify(id)}: it must be 1 to ${limits.runIdLengthMax} ` +
-        'characters, none of them a control character',
-    )
+    const must = `1 to ${limits.runIdLengthMax} characters, none of them a control character`
+    throw errorFor('SCOPE_INVALID', `\`${key}\` is ${JSON.stringify(id)}: it must be ${must}`)
   }
   return ids
 }
@@ -40,18 +37,33 @@ export function newScopeRun({ namespace, runId }: RunRef, clock: Clock): NewRun 
   const where = { generation: 0, visit: 1 }
   return {
     run: {
-      ...{ namespace, runId, graph: scopeGraph.name, version: scopeGraph.version, ...where },
-      ...{ state: 'pending', node: 'scope', reached: 1, inputHash: '', outputJson: null },
-      ...{ outputDigest: null, errorJson: null, waitingFor: null, stop: null, fence: 0 },
-      ...{ workerId: null, arrivals: 0, claims: 0, commitId: null, createdAt: at, updatedAt: at },
-      ...{
-        parentRunId: null,
-        parentAttemptId: null,
-        startedBy: null,
-        wakeAt: null,
-        endedAt: null,
-        swept: null,
-      },
+      namespace,
+      runId,
+      graph: scopeGraph.name,
+      version: scopeGraph.version,
+      ...where,
+      state: 'pending',
+      node: 'scope',
+      reached: 1,
+      inputHash: '',
+      outputJson: null,
+      outputDigest: null,
+      errorJson: null,
+      waitingFor: null,
+      stop: null,
+      fence: 0,
+      workerId: null,
+      arrivals: 0,
+      claims: 0,
+      commitId: null,
+      createdAt: at,
+      updatedAt: at,
+      parentRunId: null,
+      parentAttemptId: null,
+      startedBy: null,
+      wakeAt: null,
+      endedAt: null,
+      swept: null,
       traceId: clock.uuid().replaceAll('-', ''),
     },
     checkpoint: null,
@@ -61,13 +73,8 @@ export function newScopeRun({ namespace, runId }: RunRef, clock: Clock): NewRun 
 
 /** Why no call is made for a run in this state. */
 export function stopped(run: Pick<Run, 'runId' | 'state'>): CounterfoilError {
-  const paused = run.state === 'paused'
-  const what = paused ? 'resume it, then open the scope again' : 'use another workflow id'
-  return new CounterfoilError(
-    paused ? 'RUN_PAUSED' : 'RUN_ENDED',
-    `${run.runId} is ${run.state}: ${what}`,
-    { details: { workflowId: run.runId } },
-  )
+  if (run.state === 'paused') return errorFor('RUN_PAUSED', run.runId)
+  return errorFor('RUN_ENDED', run, 'use another workflow id')
 }
 
 /** It ended by a person's decision about one of its calls, and by nothing else. */
@@ -76,21 +83,15 @@ export function isAbandoned({ state, errorJson }: Pick<Run, 'state' | 'errorJson
   return state === 'failed' && code === 'RUN_ABANDONED'
 }
 
-export function placeAbandoned(workflowId: string, { by, why }: Decision): CounterfoilError {
-  return new CounterfoilError(
-    'RUN_ABANDONED',
-    `this step of ${workflowId} was abandoned by ${by}: ${why}; later steps can go on`,
-    { details: { workflowId } },
-  )
+export function placeAbandoned(workflowId: string, decision: Decision): CounterfoilError {
+  return errorFor('RUN_ABANDONED', decision, { workflowId })
 }
 
 export function scopeClosed(workflowId: string): CounterfoilError {
-  return new CounterfoilError('SCOPE_CLOSED', `the scope of ${workflowId} was closed`)
+  return errorFor('SCOPE_CLOSED', workflowId)
 }
 
 export function notForeign(run: Run): CounterfoilError {
-  return new CounterfoilError(
-    'SCOPE_INVALID',
-    `${run.runId} is a run of graph ${run.graph}: a scope needs a workflow id of its own`,
-  )
+  const why = `is a run of graph ${run.graph}: a scope needs a workflow id of its own`
+  return errorFor('SCOPE_INVALID', `${run.runId} ${why}`)
 }

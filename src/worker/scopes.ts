@@ -5,7 +5,7 @@
 // left is found by the next one like any other record.
 import { pause } from '../clock.ts'
 import type { Engine } from '../engine/visit/execute.ts'
-import { CounterfoilError, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
+import { errorFor, isCounterfoilError, ScopeHeldError } from '../model/errors.ts'
 import * as limits from '../model/limits.ts'
 import { eventOf, type Run, type RunRef } from '../model/run/records.ts'
 import { scopeGraph, scopeVisit } from '../model/run/scope.ts'
@@ -109,7 +109,7 @@ export class Scopes {
   /** The hold that this process has, or a new one; one that is given back is waited for. */
   private async join(ids: ScopeIds): Promise<Hold> {
     for (;;) {
-      if (this.ended) throw new CounterfoilError('STORE_CLOSED', 'scope: this store was closed')
+      if (this.ended) throw errorFor('STORE_CLOSED', 'scope')
       const { workflowId } = ids
       const holding = this.holds.get(workflowId) ?? this.hold(workflowId, this.take(ids))
       const hold = await holding

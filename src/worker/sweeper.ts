@@ -57,7 +57,12 @@ const firstRetainMs = 60_000
 export class Sweeper {
   private readonly options: SweeperOptions
   private readonly counts = {
-    ...{ woken: 0, wakeLagMs: 0, wakeLagMaxMs: 0, overdue: 0, swept: 0, failures: 0 },
+    woken: 0,
+    wakeLagMs: 0,
+    wakeLagMaxMs: 0,
+    overdue: 0,
+    swept: 0,
+    failures: 0,
   }
   private readonly wake: Loop
   private readonly overdue: Loop

@@ -4,7 +4,7 @@
 import { type Clock, pause } from '../clock.ts'
 import { type Engine, type Execution, execute } from '../engine/visit/execute.ts'
 import type { Lease } from '../engine/visit/visit.ts'
-import { CounterfoilError, isCounterfoilError } from '../model/errors.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../model/errors.ts'
 import { type Event, eventOf, type Run } from '../model/run/records.ts'
 import { writeUntilAcknowledged } from '../store/insist.ts'
 import type { CoreStore, MovesPort, Retention, RetentionPort } from '../store/store.ts'
@@ -93,7 +93,10 @@ export class Worker {
     const { leaseMs, blockedMsMax } = this.options
     const { onError, retention, liveness = sockets } = parts
     this.keeper = new Keeper(store, clock, {
-      ...{ leaseMs, blockedMsMax, onError, liveness },
+      leaseMs,
+      blockedMsMax,
+      onError,
+      liveness,
       onLost: (why) => {
         for (const execution of this.executions) execution.lose(why)
       },
@@ -102,7 +105,11 @@ export class Worker {
     const onWoken = () => this.wake()
     const { askAboutLeft = null } = parts
     this.sweeper = new Sweeper({
-      ...{ store, clock, retention, onError: report, onWoken },
+      store,
+      clock,
+      retention,
+      onError: report,
+      onWoken,
       ...(askAboutLeft && { askAboutLeft }),
     })
     this.id = this.keeper.id
@@ -116,8 +123,8 @@ export class Worker {
   /** Begins to work. Resolves when the worker is registered. */
   start(): Promise<void> {
     if (this.ending) {
-      const message = `worker ${this.id} has stopped; make another with cf.worker()`
-      return Promise.reject(new CounterfoilError('WORKER_DEAD', message))
+      const why = 'has stopped; make another with cf.worker()'
+      return Promise.reject(errorFor('WORKER_DEAD', this.id, why))
     }
     this.started ??= this.begin()
     return this.started

@@ -3,7 +3,8 @@
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type FindingKind, verifyLedger } from '../../src/client/ledger/verify.ts'
+import type { FindingKind } from '../../src/client/ledger/findings.ts'
+import { verifyLedger } from '../../src/client/ledger/verify.ts'
 import {
   type DecideRequest,
   graph,

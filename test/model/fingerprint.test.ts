@@ -3,13 +3,9 @@ import { scope, type Type, type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import {
-  contentOf,
-  differences,
-  fingerprintOf,
-  type GraphContent,
-  type KnownContent,
-} from '../../src/model/graph/fingerprint.ts'
+import type { GraphContent } from '../../src/model/graph/content.ts'
+import { differences, type KnownContent } from '../../src/model/graph/differences.ts'
+import { contentOf, fingerprintOf } from '../../src/model/graph/fingerprint.ts'
 import { doneWith, type Graph, graph, workflow } from '../../src/model/graph/graph.ts'
 import { tool } from '../../src/model/tool/tool.ts'
 

@@ -4,39 +4,11 @@ import { posix } from 'node:path'
 import type { Source } from './files.ts'
 import { specifiers } from './imports.ts'
 
-/** Files that all lead to each other by their imports. */
-export interface Knot {
-  readonly why: string
-  readonly files: readonly string[]
-}
-
-const why = 'being taken apart'
-
-function knot(folder: string, ...names: string[]): Knot {
-  return { why, files: names.map((name) => `${folder}/${name}.ts`) }
-}
-
-/**
- * The knots that are left. Each is the exact set of its files, and one that is gone may not stay
- * here: so the list can only shrink. Nothing is added to it.
- */
-export const knotsLeft: readonly Knot[] = [
-  knot('src/model/tool', 'tool', 'checks'),
-  knot('src/model', 'decisions/item', 'run/records'),
-  knot('src/model/graph', 'context', 'fingerprint', 'graph'),
-  knot('src/client/ledger', 'verify', 'verify-run'),
-]
-
-export function checkCycles(files: readonly Source[], left: readonly Knot[]): string[] {
-  const found = knotsOf(importsOf(files)).map(nameOf)
-  const listed = new Map(left.map((one) => [nameOf(one.files), one.why]))
-  const made = found
-    .filter((name) => !listed.has(name))
-    .map((name) => `${name}: import each other; put what they share in a file that both import`)
-  const gone = [...listed]
-    .filter(([name]) => !found.includes(name))
-    .map(([name, was]) => `${name}: listed as ${was}, and no such knot; take it out of the list`)
-  return [...made, ...gone]
+export function checkCycles(files: readonly Source[]): string[] {
+  return knotsOf(importsOf(files)).map(
+    (files) =>
+      `${nameOf(files)}: import each other; put what they share in a file that both import`,
+  )
 }
 
 function nameOf(files: readonly string[]): string {

@@ -1,6 +1,6 @@
 // What has to be said of an agent's tools before any of them may be called, and the tools of the
 // ledger that are made of it.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { checkName } from '../../model/name.ts'
 import type { Schema } from '../../model/tool/schema.ts'
 import {
@@ -60,11 +60,8 @@ export function checkClasses(tools: Readonly<Record<string, AiTool>>, classes: C
       ? `  ${name}: { replayClass: 'pure' | 'unsafe_on_replay' }, // its provider executes it`
       : `  ${name}: { replayClass: 'pure' | 'idempotent_with_key' | 'unsafe_on_replay' },`,
   )
-  throw new CounterfoilError(
-    'TOOLS_UNCLASSIFIED',
-    `say what a second call would do, in \`classes\`:\n${lines.join('\n')}`,
-    { details: { tools: missing.map(([name]) => name) } },
-  )
+  const names = missing.map(([name]) => name)
+  throw errorFor('TOOLS_UNCLASSIFIED', names, lines)
 }
 
 /** The class of the model's own calls: that of the most dangerous tool its provider executes. */
@@ -148,5 +145,5 @@ export function anyInput(shown: unknown): Schema {
 }
 
 export function agentInvalid(why: string): CounterfoilError {
-  return new CounterfoilError('AGENT_INVALID', `guardAgent: ${why}`)
+  return errorFor('AGENT_INVALID', why)
 }

@@ -192,7 +192,12 @@ type Opened<M, T> = Bound<M, T> & Pick<OpenTurn<M, T>, 'messages' | 'outcomes' |
 function openTurn<M, T>(turn: Turn, scope: Scope, opened: Opened<M, T>): OpenTurn<M, T> {
   const { model, tools, record, messages, outcomes, waits, shown } = opened
   return {
-    ...{ model, tools, record, messages, outcomes, waits },
+    model,
+    tools,
+    record,
+    messages,
+    outcomes,
+    waits,
     unanswered: turn.unanswered,
     get error() {
       return turn.error

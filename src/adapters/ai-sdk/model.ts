@@ -1,7 +1,7 @@
 // A language model whose replies are recorded. A call that is on record is answered from there, a
 // stream part by part; nothing is asked of the provider. `request` and headers are those of the
 // moment: a replay has none.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Tool } from '../../model/tool/tool.ts'
 import { failureToRecord, failureToThrow } from './failure.ts'
 import { replyNumber } from './places.ts'
@@ -223,11 +223,11 @@ function askedOf(params: Params, leftOut: ReadonlySet<string>) {
 function checkTools({ tools = [] }: Params, { known }: ModelRules): void {
   const strange = tools.map(({ name }) => name).filter((name) => !known.has(name))
   if (strange.length === 0) return
-  throw new CounterfoilError(
+  throw errorFor(
     'AGENT_INVALID',
     `the model is given tools that the guard does not know: ${strange.join(', ')}; ` +
       'give them to guardAgent({ tools }), and use the tools that it returns',
-    { details: { tools: strange } },
+    { tools: strange },
   )
 }
 

@@ -2,7 +2,7 @@
 // the turn that it replaces.
 import type { Counterfoil } from '../../index.ts'
 import { isMarked } from '../../model/decisions/outcomes.ts'
-import { CounterfoilError, type FailureData } from '../../model/errors.ts'
+import { errorFor, type FailureData } from '../../model/errors.ts'
 import { canonical, sha256 } from '../../model/json/canonical.ts'
 import { ofCall } from '../../model/run/attempt-id.ts'
 import { type CallRecord, callKey, type Decision, keyOf } from '../../model/run/records.ts'
@@ -45,7 +45,7 @@ export interface ChatRequest {
 export function turnIdsOf({ workflowId, messages, nodeId }: ChatRequest): PlainIds {
   const asked = messages.findLast(({ role }) => role === 'user')
   if (asked === undefined || typeof asked.id !== 'string' || asked.id === '') {
-    throw new CounterfoilError(
+    throw errorFor(
       'CHAT_REQUEST_INVALID',
       'a turn is known by the last message of the user, and none of them has an `id`',
     )

@@ -2,7 +2,7 @@
 // without the request (it grows with every step, and has the prompt in it) and without headers
 // (they may have secrets in them).
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { canonical } from '../../model/json/canonical.ts'
 import type { Schema } from '../../model/tool/schema.ts'
 import type { Usage } from '../../model/tool/tool.ts'
@@ -82,7 +82,7 @@ export function partsOf(envelope: Envelope): Part[] {
 }
 
 function unreadable(why: string): CounterfoilError {
-  return new CounterfoilError('REPLY_INVALID', `a recorded reply cannot be replayed: ${why}`)
+  return errorFor('REPLY_INVALID', why)
 }
 
 /** Also a person's word about a call of which nobody knew the outcome: the text of the reply. */

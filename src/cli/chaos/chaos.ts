@@ -2,7 +2,7 @@
 // one stage for each of them. What a stage is made of (processes, or one process and its memory) is
 // the caller's.
 import { systemClock } from '../../clock.ts'
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../../model/errors.ts'
 import { waveringNotes } from './judge/bounds.ts'
 import { replayNotes } from './judge/end.ts'
 import { isOdd, Judge, passedOverText } from './judge/judge.ts'
@@ -34,7 +34,8 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
   const random = seeded(plan.seed)
   const telling = tellingSpots(spots, first.driven)
   const chosen = choose(spots, telling, plan.kills, random).map((spot, index) => ({
-    ...{ spot, point: index + 1 },
+    spot,
+    point: index + 1,
     dieAts: dieAtsOf(spot, first.driven, plan.pairs ? random : null),
   }))
   const points: Tried[] = []
@@ -47,10 +48,16 @@ export async function runChaos(plan: Plan): Promise<ChaosReport> {
   notes.push(...missedOf(points), ...presumedOf(points))
   const tools = toolsOf(judge, points, plan)
   return {
-    ...{ subject: plan.subject, store: plan.store, seed: plan.seed, boundaries: spots.length },
+    subject: plan.subject,
+    store: plan.store,
+    seed: plan.seed,
+    boundaries: spots.length,
     points: points.map(({ seen: _, ...point }) => point),
     kills: points.reduce((sum, { deaths }) => sum + deaths.length, 0),
-    ...{ tools, moving: judge.moving, notes, ms: clock.mono() - began },
+    tools,
+    moving: judge.moving,
+    notes,
+    ms: clock.mono() - began,
     ok: points.every(({ findings }) => findings.length === 0),
   }
 }
@@ -60,7 +67,7 @@ function checkReal({ real, declared }: Plan, { entries }: Driven): void {
   const there = [...new Set([...declared, ...entries.map(({ tool }) => tool)])]
   const strange = real.find((name) => ![...there, 'pure', 'all'].includes(name))
   if (strange === undefined) return
-  throw new CounterfoilError(
+  throw errorFor(
     'CHAOS_OPTIONS',
     `real: there is no tool "${strange}"; there are: ${there.join(', ')}; or pure, or all`,
   )
@@ -69,7 +76,7 @@ function checkReal({ real, declared }: Plan, { entries }: Driven): void {
 /** A mock that nobody asks may stand beside a tool that has sent something real. */
 function unasked({ mocks, isAgent }: Plan, { entries }: Driven): string[] {
   if (isAgent && entries.length === 0) {
-    throw new CounterfoilError(
+    throw errorFor(
       'CHAOS_NO_REFERENCE',
       'the agent has called no tool through its `cf`, so that nothing can be counted: give this ' +
         'cf to guard() and to the checkpointer, or let tools ask `upstream(tool, input)`',
@@ -90,7 +97,7 @@ function missedOf(points: readonly Tried[]): string[] {
   // What ended otherwise is told as it is.
   const found = points.some(({ findings }) => findings.length > 0)
   if (missed < points.length || found) return [`${what}: their boundary did not come again`]
-  throw new CounterfoilError(
+  throw errorFor(
     'CHAOS_NO_REFERENCE',
     `${what}, so nothing was tested: other runs do not do what the first did. Does the code ` +
       'keep something in a variable from run to run?',
@@ -138,7 +145,7 @@ function meantSo(state: string, ends: ChaosEnd): string {
 
 function noReference(why: string): CounterfoilError {
   const message = `the run does not end well even without a crash: ${why}`
-  return new CounterfoilError('CHAOS_NO_REFERENCE', message)
+  return errorFor('CHAOS_NO_REFERENCE', message)
 }
 
 async function tryPoint(
@@ -151,8 +158,12 @@ async function tryPoint(
   const began = clock.mono()
   const stage = await plan.open(point)
   const tried = (seen: Seen | null, findings: ChaosFinding[], lives: Driven['lives']): Tried => ({
-    ...{ point, deaths: lives.flatMap(({ died }) => died ?? []), findings, seen },
-    ...{ doubts: seen?.driven.doubts ?? [], ms: clock.mono() - began },
+    point,
+    deaths: lives.flatMap(({ died }) => died ?? []),
+    findings,
+    seen,
+    doubts: seen?.driven.doubts ?? [],
+    ms: clock.mono() - began,
   })
   try {
     const truth = { resultOf: (entry: Entry) => referenceResult(judge.reference, entry) }

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { randomHex } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { open } from '../../open.ts'
 import { isPostgresUrl } from '../../store/postgres/opening/location.ts'
 import { checkStoreFile } from '../store-file.ts'
@@ -64,7 +64,7 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
   const { store, from, namespace = 'default', real = [] } = options
   if (store !== undefined && !isPostgresUrl(store)) {
     const message = '`store` is a postgres:// URL, or left out: SQLite files are made and removed'
-    throw new CounterfoilError('CHAOS_OPTIONS', message)
+    throw errorFor('CHAOS_OPTIONS', message)
   }
   const settings = settingsOf(options)
   const recording = from ? await readFrom(from, namespace, settings.ends) : null
@@ -78,19 +78,31 @@ export async function chaosFile(options: ChaosFileOptions): Promise<ChaosReport>
     const upstreamOf = upstreams(facts, real)
     checkUpstreams(facts, graph, upstreamOf, recording)
     const cast: Cast = {
-      ...{ session, file, namespace, real, recording, timeoutMs, seed },
-      ...{ graph: graph?.id ?? null, input: inputOf(options, facts, recording) },
+      session,
+      file,
+      namespace,
+      real,
+      recording,
+      timeoutMs,
+      seed,
+      graph: graph?.id ?? null,
+      input: inputOf(options, facts, recording),
       key: store === undefined ? null : (process.env['COUNTERFOIL_KEY'] ?? randomHex(32)),
     }
     return await runChaos({
       ...settings,
       // A sandbox counts for all who use it: two crash points at once would be taken for one.
       concurrency: countsThere(facts, real) ? 1 : settings.concurrency,
-      ...{ subject: graph?.id ?? options.file, store: store ? 'postgres' : 'sqlite', upstreamOf },
-      ...{ open: opener(cast), notes: notesOf(facts, real) },
+      subject: graph?.id ?? options.file,
+      store: store ? 'postgres' : 'sqlite',
+      upstreamOf,
+      open: opener(cast),
+      notes: notesOf(facts, real),
       // Another input may well come to another end.
       recordedEnd: options.input === undefined ? (recording?.end ?? null) : null,
-      ...{ mocks: facts.mocks, isAgent: graph === null, real },
+      mocks: facts.mocks,
+      isAgent: graph === null,
+      real,
       declared: facts.graphs.flatMap(({ tools }) => tools.map(({ name }) => name)),
     })
   } finally {
@@ -106,7 +118,13 @@ export function settingsOf(options: ChaosSettings): Pick<Plan, Common> {
   const { kills = killsDefault, seed = 1, timeoutMs = timeoutMsDefault } = options
   const { concurrency = Math.min(lanesMax, availableParallelism()) } = options
   return {
-    ...{ seed, pairs, ignore, timeoutMs, concurrency, kills: everyBoundary ? null : kills, ends },
+    seed,
+    pairs,
+    ignore,
+    timeoutMs,
+    concurrency,
+    kills: everyBoundary ? null : kills,
+    ends,
     ...(onProgress ? { onProgress } : {}),
   }
 }
@@ -141,14 +159,19 @@ function chosenGraph({ graphs, agent }: Facts, wanted: string | undefined): Grap
     if (agent) return null
     const [only] = graphs
     if (only && graphs.length === 1) return only
-    throw new CounterfoilError('GRAPH_UNKNOWN', `the file has several graphs, choose one: ${ids}`)
+    throw errorFor(
+      'GRAPH_UNKNOWN',
+      null,
+      'was named, and the file has several',
+      `choose one: ${ids}`,
+    )
   }
   const found = graphs.filter(({ id, name }) => id === wanted || name === wanted)
   const [graph] = found
   if (graph && found.length === 1) return graph
-  const what = found.length > 1 ? 'is the name of several graphs' : 'is not a graph of this file'
+  const where = found.length > 1 ? 'is the name of several' : 'is not in this file'
   const also = agent ? '; its `agent` is run without --graph' : ''
-  throw new CounterfoilError('GRAPH_UNKNOWN', `"${wanted}" ${what}; it has: ${ids}${also}`)
+  throw errorFor('GRAPH_UNKNOWN', `"${wanted}"`, where, `it has: ${ids}${also}`)
 }
 
 function upstreams(
@@ -185,12 +208,12 @@ export function upstreamMissing(
   const lines = [...tools, ...mocks].map((name) =>
     tools.includes(name) ? `${name}: async (input, call) => …` : `${name}: …`,
   )
-  return new CounterfoilError(
+  return errorFor(
     'CHAOS_UPSTREAM_MISSING',
     `there is no mock of ${tools.join(', ')}, and nothing real is sent: export const mocks = { ` +
       `${lines.join(', ')} }; or replay a recorded run (--from, --run); or name tools whose own ` +
       'function may be run against a sandbox (--real)',
-    { details: { tools } },
+    { tools },
   )
 }
 

@@ -2,7 +2,7 @@
 // or to wait for, or kills itself (SIGKILL: no handler, no flush) at the boundary it was given.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { systemClock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import * as limits from '../../model/limits.ts'
 import { type Counterfoil, open } from '../../open.ts'
@@ -59,8 +59,11 @@ async function main(): Promise<void> {
   Object.assign(systemClock, { now: () => now() + skewMs })
   const graphs = wrapper.graphs(brought.graphs)
   const cf = await open({
-    ...{ store: spec.store, namespace: spec.namespace, graphs, onWarning: () => {} },
-    ...{ retention: 'off' as const },
+    store: spec.store,
+    namespace: spec.namespace,
+    graphs,
+    onWarning: () => {},
+    retention: 'off' as const,
     ...(spec.key === null ? {} : { key: spec.key }),
     ...(brought.gate ? { gate: brought.gate } : {}),
   })
@@ -88,7 +91,7 @@ function rest(end: End | null): Promise<Told> {
 async function runOf(cf: Counterfoil, graphs: readonly Graph[]): Promise<() => Promise<null>> {
   const graph = graphs.find(({ id }) => id === spec.graph)
   if (graph === undefined) {
-    throw new CounterfoilError('GRAPH_UNKNOWN', `${spec.file} exports no graph ${spec.graph}`)
+    throw errorFor('GRAPH_UNKNOWN', spec.graph, `is not exported by ${spec.file}`)
   }
   await cf.start(graph, spec.input, { runId: spec.runId })
   await cf.worker({ concurrency: 20, pollMs: 50 }).start()
@@ -101,7 +104,8 @@ async function runOf(cf: Counterfoil, graphs: readonly Graph[]): Promise<() => P
 function agentOf(cf: Counterfoil, { agent }: Brought): () => Promise<End | null> {
   const { input, runId, dir } = spec
   const given = { input, runId, dir, upstream: wrapper.upstream(runId) }
-  if (agent === null) throw new CounterfoilError('GRAPH_UNKNOWN', `${spec.file} exports no agent`)
+  if (agent === null)
+    throw errorFor('GRAPH_UNKNOWN', null, `and no agent is exported by ${spec.file}`)
   const wrapped = wrapper.counterfoil(cf)
   return () => callAgent(agent, wrapped, given)
 }

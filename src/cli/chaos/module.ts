@@ -1,5 +1,5 @@
 // What a user's file brings for chaos, read and checked.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { type Carried, carriedIn, type Exported, importFile, withoutGraph } from '../dev/load.ts'
 import type { Agent, Answers, Asked, Effects, Facts, Mocks, Signals } from './types.ts'
 import { pairOf } from './upstream.ts'
@@ -17,7 +17,7 @@ export async function readModule(file: string): Promise<Brought> {
   const { path, exported } = await importFile(file, 'chaos')
   const carried = carriedIn(path, exported)
   const { agent = null, mocks = {}, answers = {}, signals = {}, effects = null } = exported
-  const bad = (what: string) => new CounterfoilError('MODULE_NOT_LOADED', `${path} exports ${what}`)
+  const bad = (what: string) => errorFor('MODULE_NOT_LOADED', `${path} exports ${what}`)
   if (agent !== null && typeof agent !== 'function') {
     throw bad('`agent`, which must be a function: async (cf, { input, runId, dir }) => …')
   }
@@ -40,8 +40,12 @@ export async function readModule(file: string): Promise<Brought> {
   }
   return {
     ...carried,
-    ...{ agent: agent as Agent | null, mocks: mocks as Mocks, answers: answers as Answers },
-    ...{ signals: signals as Signals, effects: effects as Effects | null, exported },
+    agent: agent as Agent | null,
+    mocks: mocks as Mocks,
+    answers: answers as Answers,
+    signals: signals as Signals,
+    effects: effects as Effects | null,
+    exported,
   }
 }
 

@@ -1,6 +1,6 @@
 // What chaos is told, checked before anything is run: `real` as a text would name tools by their
 // parts, and a function that nobody meant would be run.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { isRecord } from '../../model/run/state.ts'
 import { chaosEnds } from './types.ts'
 
@@ -31,8 +31,13 @@ const whole: Rule = {
 
 /** For every kind of chaos. */
 const common: Rules = {
-  ...{ kills: whole, timeoutMs: whole, concurrency: whole, input: anything },
-  ...{ everyBoundary: flag, pairs: flag, onProgress: listener },
+  kills: whole,
+  timeoutMs: whole,
+  concurrency: whole,
+  input: anything,
+  everyBoundary: flag,
+  pairs: flag,
+  onProgress: listener,
   seed: { fits: Number.isSafeInteger, must: 'it must be a whole number' },
   ends: {
     fits: (value) => chaosEnds.some((end) => end === value),
@@ -50,12 +55,15 @@ const byName: Rule = {
 export const rulesHere: Rules = {
   ...common,
   // Whoever takes the two says what they must be.
-  ...{ graph: anything, agent: anything },
+  graph: anything,
+  agent: anything,
   graphs: {
     fits: isList((value) => isRecord(value) && value['nodes'] instanceof Map),
     must: 'it is a list of what workflow() or graph() has made',
   },
-  ...{ mocks: byName, answers: byName, signals: byName },
+  mocks: byName,
+  answers: byName,
+  signals: byName,
   gate: { fits: isFunction, must: 'it must be a function of a call' },
 }
 
@@ -63,7 +71,9 @@ export const rulesOfFile: Rules = {
   ...common,
   file: { fits: isText, must: 'it must be the path of a file' },
   graph: { fits: isText, must: "it must be the name of one of the file's graphs" },
-  ...{ store: text, namespace: text, onSession: listener },
+  store: text,
+  namespace: text,
+  onSession: listener,
   from: { fits: isRecording, must: "it is { store: 'sqlite:runs.db', run: 'acme-1' }" },
 }
 
@@ -95,5 +105,5 @@ function shown(value: unknown): string {
 }
 
 export function wrong(what: string): CounterfoilError {
-  return new CounterfoilError('CHAOS_OPTIONS', `chaos: ${what}`)
+  return errorFor('CHAOS_OPTIONS', `chaos: ${what}`)
 }

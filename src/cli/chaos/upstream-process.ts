@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pause, systemClock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Ended, Session } from './session.ts'
 import type { Recording } from './stage/recording.ts'
 import type { Facts, Failure } from './types.ts'
@@ -99,18 +99,19 @@ function fell(end: Ended): CounterfoilError {
   const silent = 'does a mock call process.exit()?'
   const why = thrown ?? (end.stderr === '' ? silent : end.stderr.split('\n').slice(-8).join('\n'))
   const message = `the process of your mocks ended by itself (${how}): ${why}`
-  return new CounterfoilError('CHAOS_OPTIONS', message)
+  return errorFor('CHAOS_OPTIONS', message)
 }
 
 function neverLoaded(file: string, timeoutMs: number): CounterfoilError {
   const why = 'its import does not end: a top-level await, for example'
   const message = `${file} was not loaded after ${timeoutMs / 1_000} s: ${why}`
-  return new CounterfoilError('MODULE_NOT_LOADED', message)
+  return errorFor('MODULE_NOT_LOADED', message)
 }
 
 function notLoaded(file: string, error: Failure | null, end: Greeting | Ended): CounterfoilError {
-  if (error?.ours && error.code !== undefined)
-    return new CounterfoilError(error.code, error.message)
+  if (error?.ours && error.code !== undefined) {
+    return new CounterfoilError<string>(error.code, error.message)
+  }
   const why = error?.message ?? ('code' in end ? exitText(end) : '')
-  return new CounterfoilError('MODULE_NOT_LOADED', `${file} cannot be imported: ${why}`)
+  return errorFor('MODULE_NOT_LOADED', `${file} cannot be imported: ${why}`)
 }

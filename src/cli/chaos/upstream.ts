@@ -3,8 +3,8 @@
 // variables, as a server would.
 // Invariants: an ask is in the log before anything is done for it, its answer before it is given.
 
-import { CounterfoilError, type FailureData, isCounterfoilError } from '../../model/errors.ts'
-import { canonical, sha256 } from '../../model/json/canonical.ts'
+import { type FailureData, isCounterfoilError } from '../../model/errors.ts'
+import { canonical, NotPlainDataError, sha256 } from '../../model/json/canonical.ts'
 import type { Ask, Entry, Failure, MockCall, MockPair, Mocks, Reply } from './types.ts'
 
 /** What an earlier run of the same graph was answered. */
@@ -143,11 +143,8 @@ function plain(ask: Ask, value: unknown): unknown {
   try {
     return JSON.parse(canonical(value))
   } catch (error) {
-    const why = (error as Error).message
-    throw new CounterfoilError(
-      'NOT_PLAIN_DATA',
-      `mocks.${ask.tool} returned a value that is not JSON: ${why}`,
-    )
+    if (!(error instanceof NotPlainDataError)) throw error
+    throw error.within(`mocks.${ask.tool}()`)
   }
 }
 

@@ -1,7 +1,7 @@
 // Gives a graph's tools another upstream, and a boundary before and after each dispatch. All else
 // is the user's own: nodes, schemas, classes, keys, timeouts.
 import type { LiveCall } from '../../engine/attempt/attempt.ts'
-import { CounterfoilError, NotSentError, RefusedError } from '../../model/errors.ts'
+import { errorFor, NotSentError, RefusedError } from '../../model/errors.ts'
 import type { Call, Context, StepSpec } from '../../model/graph/context.ts'
 import type { Graph, NodeFunction } from '../../model/graph/graph.ts'
 import { canonical, sha256 } from '../../model/json/canonical.ts'
@@ -102,7 +102,7 @@ export class Wrapper {
   }
 
   private node(node: NodeFunction): NodeFunction {
-    return (state, ctx) => node(state, this.context(ctx))
+    return (state, ctx) => node(state, this.context(ctx as Context))
   }
 
   private context(ctx: Context): Context {
@@ -210,6 +210,6 @@ function saidOf(reply: Reply): unknown {
   const { name, message, code } = reply.error
   if (code === 'NOT_SENT') throw new NotSentError(message)
   if (code === 'REFUSED') throw new RefusedError(message)
-  if (code === 'CHAOS_UPSTREAM_MISSING') throw new CounterfoilError(code, message)
+  if (code === 'CHAOS_UPSTREAM_MISSING') throw errorFor(code, message)
   throw Object.assign(new Error(message), { name })
 }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { iso } from '../../client/wire/iso.ts'
 import { systemClock } from '../../clock.ts'
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import type { Counterfoil } from '../../open.ts'
 import type { Worker } from '../../worker/worker.ts'
@@ -84,7 +84,7 @@ async function work(cli: Cli, file: string, options: Work): Promise<void> {
   const start = options.start === undefined ? null : findGraph(graphs, options.start)
   await withCounterfoil(cli, carried, async (cf) => {
     const moved = await cf.store.moved()
-    if (moved !== null) throw new CounterfoilError('STORE_MOVED', moved)
+    if (moved !== null) throw errorFor('STORE_MOVED', moved)
     const worker = cf.worker({ concurrency })
     const watcher = new Watcher(cf.store, cli.namespace, (what) => say(cli, what))
     const beginning = await watcher.begin()
@@ -137,8 +137,13 @@ function greet(
   const others = [...beginning.live].filter(([id]) => !ids.includes(id))
   const { colors, width } = cli.out
   cli.out.line({
-    ...{ at: iso(systemClock.now()), kind: 'ready', worker_id: worker.id, pid: process.pid },
-    ...{ graphs: ids, waiting, not_carried: Object.fromEntries(others) },
+    at: iso(systemClock.now()),
+    kind: 'ready',
+    worker_id: worker.id,
+    pid: process.pid,
+    graphs: ids,
+    waiting,
+    not_carried: Object.fromEntries(others),
   })
   cli.out.text(
     `Worker ${worker.id} (pid ${process.pid})`,
@@ -178,10 +183,10 @@ function findGraph(graphs: readonly Graph[], wanted: string): Graph {
   if (graph && found.length === 1) return graph
   const ids = graphs.map(({ id }) => id)
   const near = nearest(wanted, [...ids, ...graphs.map(({ name }) => name)])
-  const what = found.length > 1 ? 'is the name of several graphs' : 'is not a graph of this file'
+  const where = found.length > 1 ? 'is the name of several' : 'is not in this file'
   const hint =
     near === null || found.length > 1 ? `choose ${ids.join(', ')}` : `did you mean ${near}?`
-  throw new CounterfoilError('GRAPH_UNKNOWN', `"${wanted}" ${what}; ${hint}`)
+  throw errorFor('GRAPH_UNKNOWN', `"${wanted}"`, where, hint)
 }
 
 function say(cli: Cli, what: Happening): void {

@@ -63,7 +63,9 @@ async function serve(cli: Cli, files: readonly string[], options: Options): Prom
   const end = asked()
   await withCounterfoil(cli, carried, async (cf) => {
     const server = await cf.server({
-      ...{ port, host, insecureHttp },
+      port,
+      host,
+      insecureHttp,
       ...(publicUrl === undefined ? {} : { publicUrl }),
     })
     const worker = options.worker === true ? cf.worker({ concurrency }) : null
@@ -91,8 +93,14 @@ async function greet(
   const entry = await server.entryUrl()
   const { width, colors } = cli.out
   cli.out.line({
-    ...{ at: iso(systemClock.now()), kind: 'ready', url: server.url, entry_url: entry },
-    ...{ store, graphs, worker_id: worker, pid: process.pid },
+    at: iso(systemClock.now()),
+    kind: 'ready',
+    url: server.url,
+    entry_url: entry,
+    store,
+    graphs,
+    worker_id: worker,
+    pid: process.pid,
   })
   cli.out.text(
     `Serving ${store} on ${server.url}`,

@@ -95,8 +95,11 @@ async function list(cli: Cli, { allNamespaces }: { allNamespaces?: boolean }): P
     cli.out.data({ tokens: asked.map(tokenJson) })
     if (asked.length === 0) return cli.out.text('No tokens.')
     const columns = [
-      ...[{ head: 'ID' }, { head: 'NAME', yields: 1, least: 8 }, { head: 'ROLE' }],
-      ...[{ head: 'NAMESPACE' }, { head: 'EXPIRES' }],
+      { head: 'ID' },
+      { head: 'NAME', yields: 1, least: 8 },
+      { head: 'ROLE' },
+      { head: 'NAMESPACE' },
+      { head: 'EXPIRES' },
     ]
     const { width, colors } = cli.out
     const cells = asked.map(({ id, name, role, namespace, expiresAt }) => {

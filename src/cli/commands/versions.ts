@@ -63,8 +63,12 @@ function sum({ states }: VersionRow, wanted: readonly RunState[]): number {
 function versionJson(row: VersionRow) {
   const { graph, version, registeredAt, states } = row
   return {
-    ...{ graph, version, registered_at: iso(registeredAt) },
-    ...{ live: sum(row, live), ended: sum(row, ended), states },
+    graph,
+    version,
+    registered_at: iso(registeredAt),
+    live: sum(row, live),
+    ended: sum(row, ended),
+    states,
   }
 }
 

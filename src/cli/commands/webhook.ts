@@ -71,7 +71,11 @@ async function add(cli: Cli, url: string, options: AddOptions): Promise<void> {
   const chosen = kinds?.map((one) => oneOf('--kind', one, subscription.noticeKinds))
   const made = await withStore(cli, ({ store }) =>
     subscription.addSubscription(store, {
-      ...{ namespace: cli.namespace, url, by: userName(undefined), format, allowPrivate },
+      namespace: cli.namespace,
+      url,
+      by: userName(undefined),
+      format,
+      allowPrivate,
       ...(chosen === undefined ? {} : { kinds: chosen }),
       ...(queues === undefined ? {} : { queues }),
       ...(linksFor === undefined ? {} : { linksFor }),
@@ -143,7 +147,10 @@ async function deliveries(cli: Cli, { state }: { state?: string }): Promise<void
   cli.out.data({ deliveries: rows })
   if (rows.length === 0) return cli.out.text('No deliveries.')
   const columns = [
-    ...[{ head: 'ID' }, { head: 'KIND' }, { head: 'STATE' }, { head: 'TRIES' }],
+    { head: 'ID' },
+    { head: 'KIND' },
+    { head: 'STATE' },
+    { head: 'TRIES' },
     { head: 'LAST', yields: 1, least: 8 },
   ]
   const cells = rows.map((one) => {

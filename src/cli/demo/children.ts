@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Message } from './message.ts'
 import { folderVariable } from './world.ts'
 
@@ -145,6 +145,6 @@ export class Child {
   private failed(what: string): CounterfoilError {
     const said = this.stderr.trim()
     const tail = said === '' ? '' : `; its last words: ${said.slice(-500)}`
-    return new CounterfoilError('DEMO_FAILED', `the ${this.script} process ${what}${tail}`)
+    return errorFor('DEMO_FAILED', `the ${this.script} process ${what}${tail}`)
   }
 }

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { systemClock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Cli } from '../cli.ts'
 import { clean, clip, wrap } from '../show/text.ts'
 import { type Child, Children, type Exit } from './children.ts'
@@ -77,28 +77,20 @@ function usableFolder(given: string): string {
   const folder = resolve(given)
   mkdirSync(folder, { recursive: true })
   if (readdirSync(folder).length === 0) return realpathSync(folder)
-  throw new CounterfoilError(
-    'DEMO_FOLDER_USED',
-    `${folder} is not empty, and the demo counts what it finds in its folder; name another with ` +
-      '--data, or leave it out',
-    { details: { folder } },
-  )
+  throw errorFor('DEMO_FOLDER_USED', folder, 'the demo counts what it finds in its folder')
 }
 
 /** The demo shows what it says, or it fails. */
 export function must(holds: boolean, what: string): asserts holds {
   if (holds) return
-  throw new CounterfoilError(
-    'DEMO_FAILED',
-    `a step of the demo did not happen as expected: ${what}`,
-  )
+  throw errorFor('DEMO_FAILED', `a step of the demo did not happen as expected: ${what}`)
 }
 
 /** Waits, but not for ever. */
 export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   let cancel = () => {}
   const late = new Promise<never>((_, reject) => {
-    const error = new CounterfoilError('DEMO_FAILED', `${what} took longer than ${ms} ms`)
+    const error = errorFor('DEMO_FAILED', `${what} took longer than ${ms} ms`)
     cancel = systemClock.after(ms, () => reject(error))
   })
   try {

@@ -3,7 +3,7 @@
 // waits for the sources to change between two of them.
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { isCounterfoilError } from '../../model/errors.ts'
+import { type ErrorCode, isCounterfoilError } from '../../model/errors.ts'
 import type { Cli } from '../cli.ts'
 import { interrupted } from '../wait.ts'
 import { picture, sourcesChange } from './sources.ts'
@@ -13,7 +13,12 @@ const mark = 'COUNTERFOIL_DEV_ATTEMPT'
 /** How an attempt tells that it could not work with the file. */
 const couldNot = 75
 
-const unusable = ['GRAPH_CHANGED', 'GRAPH_INVALID', 'MODULE_NOT_LOADED', 'MODULE_WITHOUT_GRAPH']
+const unusable: readonly ErrorCode[] = [
+  'GRAPH_CHANGED',
+  'GRAPH_INVALID',
+  'MODULE_NOT_LOADED',
+  'MODULE_WITHOUT_GRAPH',
+]
 
 /** Whether this process is one of the attempts. */
 export function isAttempt(): boolean {
@@ -22,7 +27,7 @@ export function isAttempt(): boolean {
 
 /** What a change of the sources can mend; only a graph that changed was well before. */
 export function isMendable(error: unknown): boolean {
-  const codes = isAttempt() ? unusable : ['GRAPH_CHANGED']
+  const codes: readonly ErrorCode[] = isAttempt() ? unusable : ['GRAPH_CHANGED']
   return codes.some((code) => isCounterfoilError(error, code))
 }
 

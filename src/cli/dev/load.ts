@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import type { RiskPolicy } from '../../model/tool/risk.ts'
 import { nearPath, shellWord } from '../show/text.ts'
@@ -56,13 +56,7 @@ export function carriedIn(path: string, exported: Exported): Carried {
 }
 
 export function withoutGraph(path: string, exported: Exported, otherwise = ''): CounterfoilError {
-  const names = Object.keys(exported).join(', ') || 'nothing'
-  return new CounterfoilError(
-    'MODULE_WITHOUT_GRAPH',
-    `${path} exports ${names}, and none of it was made by workflow(); write: ` +
-      `export const outreach = workflow({ id: 'outreach@1.0.0', … })${otherwise}`,
-    { details: { path } },
-  )
+  return errorFor('MODULE_WITHOUT_GRAPH', path, Object.keys(exported), otherwise)
 }
 
 async function load(path: string, command: Loader): Promise<Exported> {
@@ -90,7 +84,7 @@ function typescriptHelp(path: string, command: Loader): string {
 }
 
 function notLoaded(message: string, cause?: unknown): CounterfoilError {
-  return new CounterfoilError('MODULE_NOT_LOADED', message, cause === undefined ? {} : { cause })
+  return errorFor('MODULE_NOT_LOADED', message, cause)
 }
 
 function graphsIn(value: unknown): Graph[] {

@@ -3,7 +3,7 @@
 
 import { differences, outcomesForMany, type Placed } from '../../model/decisions/alike.ts'
 import type { DecideRequest } from '../../model/decisions/decide.ts'
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
 import type { Decision } from '../../model/run/records.ts'
 
@@ -65,14 +65,9 @@ function checkAlike(items: readonly Placed[]): void {
   const other = others.find((one) => differences(first, one).length > 0)
   if (other === undefined) return
   const ids = [first.item.itemId, other.item.itemId]
-  throw new CounterfoilError(
-    'ITEMS_DIFFER',
-    `items ${ids.join(' and ')} are not alike: they differ in ` +
-      `${differences(first, other).join(', ')}; decide them one by one`,
-    { details: { items: ids } },
-  )
+  throw errorFor('ITEMS_DIFFER', ids, differences(first, other))
 }
 
 function invalid(message: string): CounterfoilError {
-  return new CounterfoilError('DECISION_INVALID', message)
+  return errorFor('DECISION_INVALID', message)
 }

@@ -1,6 +1,6 @@
 // What a program asks the inbox for: a word that means nothing would find nothing, and whoever
 // reads the empty answer would think that nobody waits.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Item } from '../../model/run/records.ts'
 import type { ItemFilter } from '../../store/store.ts'
 
@@ -9,8 +9,14 @@ export type InboxFilter = Omit<ItemFilter, 'namespace'>
 const kinds: readonly unknown[] = ['approval', 'doubt', 'question'] satisfies Item['kind'][]
 const states: readonly unknown[] = ['open', 'decided', 'closed'] satisfies Item['state'][]
 const checks: Record<keyof InboxFilter, readonly unknown[] | 'string' | 'boolean' | 'number'> = {
-  ...{ kind: kinds, state: states, runId: 'string', queue: 'string' },
-  ...{ overdue: 'boolean', newestFirst: 'boolean', cursor: 'string', countMax: 'number' },
+  kind: kinds,
+  state: states,
+  runId: 'string',
+  queue: 'string',
+  overdue: 'boolean',
+  newestFirst: 'boolean',
+  cursor: 'string',
+  countMax: 'number',
 }
 
 export function checkFilter(filter: InboxFilter): void {
@@ -33,5 +39,5 @@ function shown(value: unknown): string {
 }
 
 function invalid(why: string): CounterfoilError {
-  return new CounterfoilError('REQUEST_INVALID', `inbox.list(): ${why}`)
+  return errorFor('REQUEST_INVALID', 'inbox.list()', why)
 }

@@ -6,7 +6,7 @@ import { type DecideRequest, decide } from '../../model/decisions/decide.ts'
 import { choicesOf, decisionOn, mayDecide, quietUntil } from '../../model/decisions/may-decide.ts'
 import { type Choice, fitsOf, isMarked, needsResult } from '../../model/decisions/outcomes.ts'
 import { type Decider, votesOn } from '../../model/decisions/vote.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { isAboutSent } from '../../model/replay/entry.ts'
 import { attemptName, ofCall } from '../../model/run/attempt-id.ts'
@@ -19,7 +19,7 @@ import {
   type Outcome,
   type Vote,
 } from '../../model/run/records.ts'
-import { validate } from '../../model/tool/schema.ts'
+import { type Checked, notValid, validate } from '../../model/tool/schema.ts'
 import { faults, type Schema } from '../../model/tool/schema-faults.ts'
 import { mayLackResult } from '../../model/tool/tool.ts'
 import type { CoreStore, Loaded, Page } from '../../store/store.ts'
@@ -92,12 +92,14 @@ export class Inbox {
     const said = now?.decisions ?? []
     return {
       ...fresh,
-      ...{ outcomes: choices.map(({ outcome }) => outcome), choices },
+      outcomes: choices.map(({ outcome }) => outcome),
+      choices,
       barred: (now && mayDecide(now, fresh, who, clock.now())?.message) ?? null,
       quietUntil: quiet?.at ?? null,
       attempts: now ? attemptsOn(now, fresh) : [],
       decision: decisionOn(said, itemId),
-      ...{ votes: votesOn(said, itemId), comments: commentsOn(said, itemId) },
+      votes: votesOn(said, itemId),
+      comments: commentsOn(said, itemId),
       previous: await previousOf(store, fresh),
     }
   }
@@ -134,7 +136,7 @@ export class Inbox {
     const decisionId = timeId(clock, 'dec')
     if (isMarked(request.outcome, 'pins')) {
       const message = 'a checkpoint is pinned by run.pin({ visit, by, reason })'
-      throw new CounterfoilError('DECISION_INVALID', message)
+      throw errorFor('DECISION_INVALID', message)
     }
     const change = (now: Loaded) => {
       const made = decide(now, itemId, request, { decisionId, at: clock.now() })
@@ -175,7 +177,7 @@ export class Inbox {
     const named = run
       ? `; that is the id of a run, whose items \`counterfoil inbox --run ${itemId}\` lists`
       : ''
-    throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}${named}`)
+    throw errorFor('ITEM_NOT_FOUND', itemId, named)
   }
 }
 
@@ -183,13 +185,13 @@ export class Inbox {
 function checkShown(
   { body: { answer, approval } }: Item,
   { outcome, result }: DecideRequest,
-  { code, subject }: { code: string; subject: string },
+  what: Checked,
 ): void {
   const schema = fitsOf(outcome) === 'input' ? approval?.schema : answer?.schema
   if (!schema || result === undefined) return
   const wrong = faults(schema as Schema, result)
   if (wrong.length === 0) return
-  throw new CounterfoilError(code, `${subject} is not valid: ${wrong.join('; ')}`)
+  throw notValid(what, wrong)
 }
 
 /** The name of the graph that asks; items of before it was kept in them say it by their run. */

@@ -26,7 +26,7 @@ import {
 import { scopeGraph, scopeVisit } from '../../model/run/scope.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { InboxPort, LedgerPort, Sealed } from '../../store/store.ts'
-import type { Finding, FindingKind } from './verify.ts'
+import type { Finding, FindingKind } from './findings.ts'
 import { formOf } from './verify-still.ts'
 import { Timeline, toleranceMs } from './verify-times.ts'
 

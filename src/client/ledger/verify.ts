@@ -2,55 +2,14 @@
 // and about its events. It changes nothing, holds one run at a time, and may be used while workers
 // work: a run that changes under its eyes is looked at again.
 import { systemClock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Run } from '../../model/run/records.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { CoreStore } from '../../store/store.ts'
+import type { Finding, VerifyCounts } from './findings.ts'
 import { RunCheck } from './verify-run.ts'
 import { stoodStill } from './verify-still.ts'
 import { toleranceMs } from './verify-times.ts'
-
-export type FindingKind =
-  /** The row is not as it was signed. */
-  | 'mac'
-  /** The input that is kept is not the one that the call is known by. */
-  | 'input'
-  /** Times that cannot follow each other, or that the run's events contradict. */
-  | 'time'
-  /** Its span is another call's, or not the one that its attempt was sent with. */
-  | 'span'
-  /** Rows of attempts are missing, or are more than their call knows of. */
-  | 'attempt'
-  /** Attempts whose call has no record. */
-  | 'call'
-  /** It is recorded as done, and its last attempt as not done. */
-  | 'outcome'
-  /** Two results have the same place in the order. */
-  | 'seq'
-  /** An event tells of a row that is not there, or is otherwise. */
-  | 'event'
-  /** Written by somebody who did not hold the run. */
-  | 'holder'
-  | 'decision'
-  | 'evidence'
-  | 'checkpoint'
-
-export interface Finding {
-  readonly runId: string
-  readonly kind: FindingKind
-  /** Which row. */
-  readonly subject: string
-  readonly message: string
-}
-
-export interface VerifyCounts {
-  runs: number
-  calls: number
-  attempts: number
-  decisions: number
-  evidence: number
-  checkpoints: number
-}
 
 export interface VerifyOptions {
   readonly namespace: string
@@ -117,7 +76,7 @@ async function* runsOf(store: CoreStore, options: VerifyOptions): AsyncGenerator
     return yield* rowsOf((page) => store.listRuns({ namespace, ...page }))
   }
   const run = await store.getRun({ namespace, runId })
-  if (run === null) throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`)
+  if (run === null) throw errorFor('RUN_NOT_FOUND', runId)
   yield run
 }
 

@@ -1,7 +1,7 @@
 // The checkpoints of a run as people read them (D11): what each holds, whether it can be believed,
 // and which could be pinned instead. It changes nothing.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { type ChainRead, readChain } from '../../model/run/checkpoint.ts'
 import type { Checkpoint, Run } from '../../model/run/records.ts'
 import type { CheckpointRow, LedgerPort } from '../../store/store.ts'
@@ -66,9 +66,5 @@ function sized({ bodyJson, ...row }: Checkpoint, bodyDigest: string | null): Che
 function notFound(run: Run, visit: number, rows: readonly CheckpointRow[]): CounterfoilError {
   const visits = rows.filter((row) => row.generation === run.generation).map((row) => row.visit)
   const has = visits.length > 8 ? `${visits.slice(-8).join(', ')} and earlier` : visits.join(', ')
-  return new CounterfoilError(
-    'CHECKPOINT_NOT_FOUND',
-    `run ${run.runId} has no checkpoint of visit ${visit}; it has those of ${has || 'none'}`,
-    { details: { runId: run.runId, visit, visits } },
-  )
+  return errorFor('CHECKPOINT_NOT_FOUND', run.runId, `it has those of ${has || 'none'}`, { visit })
 }

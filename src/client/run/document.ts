@@ -1,6 +1,6 @@
 // Reads a run's state and its document from the store, for people and for other processes.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { expectedAt, readChain } from '../../model/run/checkpoint.ts'
 import { documentOf, type RunDocument } from '../../model/run/document.ts'
@@ -15,14 +15,11 @@ export async function readState(
 ): Promise<unknown> {
   const chain = await store.loadCheckpoints(run, run.generation, visit)
   if (chain.length === 0) {
-    throw new CounterfoilError(
-      'CHECKPOINT_NOT_FOUND',
-      `run ${run.runId} has no checkpoint of visit ${visit}; it is at visit ${run.visit}`,
-    )
+    throw errorFor('CHECKPOINT_NOT_FOUND', run.runId, `it is at visit ${run.visit}`, { visit })
   }
   const read = readChain(chain, expectedAt(run, visit))
   if (read.ok) return read.state
-  throw new CounterfoilError('CHECKPOINT_DAMAGED', `run ${run.runId}: ${read.why}`)
+  throw errorFor('CHECKPOINT_DAMAGED', `run ${run.runId}: ${read.why}`)
 }
 
 export async function readDocument(

@@ -1,8 +1,8 @@
 // Registers graphs with the store: the same version with other content is refused (F3), before
 // anything of it is started or claimed.
 import type { Clock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
-import { differences, type KnownContent } from '../../model/graph/fingerprint.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
+import { differences, type KnownContent } from '../../model/graph/differences.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { canonical } from '../../model/json/canonical.ts'
 import type { LedgerPort } from '../../store/store.ts'
@@ -26,10 +26,5 @@ export async function registerGraphs(
 }
 
 function changed(graph: Graph, what: readonly string[]): CounterfoilError {
-  return new CounterfoilError(
-    'GRAPH_CHANGED',
-    `this store knows graph ${graph.id} with other content: ${what.join('; ')}. Runs stay ` +
-      'on the version they began with: give the changed graph a new version',
-    { details: { graph: graph.id, differences: what } },
-  )
+  return errorFor('GRAPH_CHANGED', graph.id, what)
 }

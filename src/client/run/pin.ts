@@ -2,7 +2,7 @@
 // that visit again; records of later visits stay, and answer their calls when the run comes there.
 import { type Clock, timeId } from '../../clock.ts'
 import { authorFault } from '../../model/decisions/author.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { expectedAt, readChain, rebase } from '../../model/run/checkpoint.ts'
 import {
   bare,
@@ -31,7 +31,7 @@ export async function pinCheckpoint(
   request: PinRequest,
 ): Promise<void> {
   const run = await store.getRun(ref)
-  if (run === null) throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${ref.runId}`)
+  if (run === null) throw errorFor('RUN_NOT_FOUND', ref.runId)
   const fault = authorFault(request)
   if (fault) throw refused(run, `a pin ${fault}`)
   const { visit } = request
@@ -60,8 +60,13 @@ export async function pinCheckpoint(
         decisions: [...decisions, ...abandonsVoided(now, at)],
         checkpoints: [base],
         run: {
-          ...{ state: 'pending', waitingFor: null, errorJson: null, arrive: true },
-          ...{ node: base.node, visit, rewind: true },
+          state: 'pending',
+          waitingFor: null,
+          errorJson: null,
+          arrive: true,
+          node: base.node,
+          visit,
+          rewind: true,
         },
         events: [
           eventOf(now.run, at, 'checkpoint_pinned', { from: now.run.visit, to: visit }),
@@ -104,10 +109,28 @@ function decideDamage(
   if (item === undefined) return { items: [], decisions: [] }
   const { namespace, runId, itemId, kind, reason, generation, visit, version } = item
   const decision: Decision = {
-    ...{ namespace, runId, itemId, kind, reason, generation, visit, version, at, by, why },
-    ...{ decisionId, subject: null, outcome: 'pin', record: null, resultJson: null },
-    ...{ shownHash: null, evidence: null, madeSure: false },
-    ...{ seq: null, usedBy: null, voidedAt: null },
+    namespace,
+    runId,
+    itemId,
+    kind,
+    reason,
+    generation,
+    visit,
+    version,
+    at,
+    by,
+    why,
+    decisionId,
+    subject: null,
+    outcome: 'pin',
+    record: null,
+    resultJson: null,
+    shownHash: null,
+    evidence: null,
+    madeSure: false,
+    seq: null,
+    usedBy: null,
+    voidedAt: null,
   }
   return {
     items: [{ ...item, state: 'decided', version: item.version + 1, closedAt: at }],
@@ -116,5 +139,5 @@ function decideDamage(
 }
 
 function refused(run: Run, why: string): CounterfoilError {
-  return new CounterfoilError('PIN_REFUSED', `run ${run.runId}: nothing was pinned: ${why}`)
+  return errorFor('PIN_REFUSED', run.runId, why)
 }

@@ -4,7 +4,7 @@
 import { type Clock, timeId } from '../../clock.ts'
 import { authorFault } from '../../model/decisions/author.ts'
 import { type DecideView, lockFault, quietLock } from '../../model/decisions/may-decide.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { canonical, keptText, sha256 } from '../../model/json/canonical.ts'
 import { parseStored } from '../../model/json/stored.ts'
 import { openFailures } from '../../model/replay/failures.ts'
@@ -70,10 +70,7 @@ function changesFor(now: Loaded, request: RetryRequest, clock: Clock): Changes {
     throw invalid(`${run.runId} is of a foreign runtime: its host retries by opening a scope`)
   }
   if (run.state !== 'failed') {
-    throw new CounterfoilError(
-      'RUN_NOT_FAILED',
-      `run ${run.runId} is ${run.state}: only a failed run can be retried`,
-    )
+    throw errorFor('RUN_NOT_FAILED', run.runId, run.state)
   }
   const at = clock.now()
   const failures = openFailures(now)
@@ -141,23 +138,51 @@ function decisionOf(
   const itemId = `item_${id.slice(0, 20)}`
   const input = parsed(record, record.inputJson)
   const body = {
-    ...{ subject, node: record.nodeId, scope: null, input, attempt: record.attempt },
-    ...{ idempotencyKey: record.idempotencyKey, unmatched: [], error: null, probe: null },
-    ...{ data: null, approval: null, damage: null },
+    subject,
+    node: record.nodeId,
+    scope: null,
+    input,
+    attempt: record.attempt,
+    idempotencyKey: record.idempotencyKey,
+    unmatched: [],
+    error: null,
+    probe: null,
+    data: null,
+    approval: null,
+    damage: null,
   }
   const where = { namespace, runId, itemId, generation, visit, kind: 'doubt', reason: 'failed' }
   const outcome = fate === 'send' ? 'send' : 'happened'
   const decision = {
     ...where,
-    ...{ decisionId, subject, outcome, record: null, by: request.by, why: request.reason },
+    decisionId,
+    subject,
+    outcome,
+    record: null,
+    by: request.by,
+    why: request.reason,
     resultJson: fate === 'send' ? null : keptText(fate.happened ?? null),
-    ...{ shownHash: null, evidence: null, madeSure: request.madeSure === true, version: 1, at },
-    ...{ seq: null, usedBy: null, voidedAt: null },
+    shownHash: null,
+    evidence: null,
+    madeSure: request.madeSure === true,
+    version: 1,
+    at,
+    seq: null,
+    usedBy: null,
+    voidedAt: null,
   } as Decision
   const item = {
     ...where,
-    ...{ state: 'decided', version: 1, queue: 'doubts', title: `${record.tool}: it failed` },
-    ...{ dueAt: null, overdueAt: null, body, createdAt: at, closedAt: at, closedBy: null },
+    state: 'decided',
+    version: 1,
+    queue: 'doubts',
+    title: `${record.tool}: it failed`,
+    dueAt: null,
+    overdueAt: null,
+    body,
+    createdAt: at,
+    closedAt: at,
+    closedBy: null,
   } as Item
   return { item, decision }
 }
@@ -186,5 +211,5 @@ function shown(record: CallRecord): FailedCall {
 }
 
 function invalid(message: string, details: Record<string, unknown> = {}): CounterfoilError {
-  return new CounterfoilError('RETRY_INVALID', message, { details })
+  return errorFor('RETRY_INVALID', message, details)
 }

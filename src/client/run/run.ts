@@ -1,6 +1,11 @@
 // A handle on a run, in any process that can open the store.
 import type { Clock } from '../../clock.ts'
-import { CounterfoilError, type FailureData, RunFailedError } from '../../model/errors.ts'
+import {
+  type CounterfoilError,
+  errorFor,
+  type FailureData,
+  RunFailedError,
+} from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { parseStored } from '../../model/json/stored.ts'
 import * as limits from '../../model/limits.ts'
@@ -62,7 +67,7 @@ export class RunHandle<Out = unknown> {
       return (json === null ? undefined : parseStored(json, `the output of ${this.runId}`)) as Out
     }
     if (run.state === 'cancelled') {
-      throw new CounterfoilError('RUN_CANCELLED', `run ${this.runId} was cancelled`)
+      throw errorFor('RUN_CANCELLED', this.runId)
     }
     const failure = parseStored(run.errorJson ?? '{}', `the error of ${this.runId}`)
     throw new RunFailedError(this.runId, (failure ?? {}) as FailureData)
@@ -72,10 +77,7 @@ export class RunHandle<Out = unknown> {
   async until(...states: RunState[]): Promise<RunStatus> {
     const run = await this.when((now) => states.includes(now.state) || isEnded(now.state))
     if (states.includes(run.state)) return statusOf(run)
-    throw new CounterfoilError(
-      'RUN_ENDED',
-      `run ${this.runId} is ${run.state}; it will not be ${states.join(' or ')} by itself`,
-    )
+    throw errorFor('RUN_ENDED', run, `it will not be ${states.join(' or ')} by itself`)
   }
 
   /** Nothing new is begun; what is under way finishes and is recorded; then the run is paused. */
@@ -174,7 +176,7 @@ export class RunHandle<Out = unknown> {
 }
 
 function notFound(runId: string): CounterfoilError {
-  return new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`)
+  return errorFor('RUN_NOT_FOUND', runId)
 }
 
 function statusOf(run: Run): RunStatus {

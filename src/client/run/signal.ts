@@ -1,7 +1,7 @@
 // Sends a signal to a run. The id is the sender's own: a queue that delivers twice sends one
 // signal. It raises the run's arrivals under its lock, so that no park overlooks it (I10).
 import { type Clock, timeId } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { keptText, wellFormed } from '../../model/json/canonical.ts'
 import * as limits from '../../model/limits.ts'
 import { isName, shown } from '../../model/name.ts'
@@ -63,8 +63,7 @@ function signalOf(ref: RunRef, name: string, data: unknown, id: unknown, at: num
 
 function sent({ run, signals }: Loaded, signal: Signal): Changes {
   if (isEnded(run.state)) {
-    const message = `run ${run.runId} is ${run.state}: it takes no more signals`
-    throw new CounterfoilError('RUN_ENDED', message, { details: { runId: run.runId } })
+    throw errorFor('RUN_ENDED', run, 'it takes no more signals')
   }
   if (signals.length >= limits.signalsMax) {
     throw invalid(`run ${run.runId} has ${signals.length} signals that it did not take; no more`)
@@ -85,14 +84,9 @@ function repeated(old: Signal, now: Signal): SentSignal {
   if (old.name === now.name && old.dataJson === now.dataJson) {
     return { id: old.signalId, created: false }
   }
-  throw new CounterfoilError(
-    'SIGNAL_EXISTS',
-    `signal ${old.signalId} was sent to run ${old.runId} before, with another name or other ` +
-      'data: the same id means the same signal; choose another id',
-    { details: { runId: old.runId, id: old.signalId } },
-  )
+  throw errorFor('SIGNAL_EXISTS', old.runId, old.signalId)
 }
 
 function invalid(what: string): CounterfoilError {
-  return new CounterfoilError('SIGNAL_INVALID', `signal: ${what}`)
+  return errorFor('SIGNAL_INVALID', what)
 }

@@ -1,6 +1,6 @@
 // Starts a run. The id is the caller's own key: an at-least-once queue may start it twice (C8).
 import type { Clock } from '../../clock.ts'
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { CounterfoilError, errorFor, isCounterfoilError } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import * as limits from '../../model/limits.ts'
 import type { Run } from '../../model/run/records.ts'
@@ -35,11 +35,7 @@ export async function startRun(
   if (created) return run
   if (run.graph !== graph.name || run.inputHash !== made.run.inputHash) {
     const what = run.graph === graph.name ? 'with another input' : `of graph ${run.graph}`
-    throw new CounterfoilError(
-      'RUN_EXISTS',
-      `run ${runId} exists already, ${what}: the same id means the same work; choose another id`,
-      { details: { runId } },
-    )
+    throw errorFor('RUN_EXISTS', runId, what)
   }
   return run
 }
@@ -65,16 +61,12 @@ function notKnown(runId: string, cause: CounterfoilError): CounterfoilError {
     `${cause.message}; it is unknown whether run ${runId} was started: ` +
     'start it again with this run id, and it is started once'
   const details = { ...cause.details, runId }
-  return new CounterfoilError(cause.code, message, { retryable: true, details, cause })
+  return new CounterfoilError<string>(cause.code, message, { retryable: true, details, cause })
 }
 
 function checkRunId(runId: unknown): void {
   const usable = typeof runId === 'string' && runId !== '' && runId.length <= limits.runIdLengthMax
   // Control characters would break listings; lone surrogates cannot be stored.
   if (usable && !/\p{Cc}|\p{Cs}/u.test(runId)) return
-  throw new CounterfoilError(
-    'RUN_ID_INVALID',
-    `run id ${JSON.stringify(runId)} is not usable: 1 to ${limits.runIdLengthMax} characters, ` +
-      'none of them a control character',
-  )
+  throw errorFor('RUN_ID_INVALID', runId)
 }

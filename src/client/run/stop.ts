@@ -4,7 +4,7 @@
 // (I10).
 import type { Clock } from '../../clock.ts'
 import { authorFault } from '../../model/decisions/author.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import {
   eventOf,
   type Item,
@@ -45,7 +45,7 @@ export async function askFor(
   { by = 'api', reason = `${what} was asked for` }: Wish = {},
 ): Promise<void> {
   const fault = authorFault({ by, reason })
-  if (fault) throw new CounterfoilError('INPUT_INVALID', `${what} ${fault}`)
+  if (fault) throw errorFor('INPUT_INVALID', `${what} ${fault}`)
   await checkWorkers()
   // A death is final, so what is true now is true under the lock as well.
   const gone = new Set(
@@ -92,16 +92,11 @@ function resumed(run: Run, { by, why, at }: Request): Changes | null {
     return { run: { stop: null, arrive: true }, events: [event] }
   }
   if (run.stop?.to === 'cancelled') {
-    const message = `run ${run.runId} is being cancelled: it cannot be resumed`
-    throw new CounterfoilError('RUN_ENDED', message, { details: { runId: run.runId } })
+    const being = { runId: run.runId, state: 'being cancelled' }
+    throw errorFor('RUN_ENDED', being, 'it cannot be resumed')
   }
   if (run.state !== 'waiting_human') return null
-  throw new CounterfoilError(
-    'RUN_NOT_PAUSED',
-    `run ${run.runId} is not paused: it waits for a person to decide ` +
-      `${run.waitingFor?.items.join(', ') ?? 'an item'}`,
-    { details: { runId: run.runId, items: run.waitingFor?.items ?? [] } },
-  )
+  throw errorFor('RUN_NOT_PAUSED', run.runId, run.waitingFor?.items)
 }
 
 function moved(now: Loaded, to: 'paused' | 'cancelled', { by, why, at }: Request): Changes {
@@ -129,9 +124,5 @@ function stateEvent(run: Run, at: number, to: RunState, cause: string) {
 
 function ended(run: Run, what: Stopping): CounterfoilError {
   const retry = run.state === 'failed' ? '; to try it again, use retry' : ''
-  return new CounterfoilError(
-    'RUN_ENDED',
-    `run ${run.runId} is ${run.state}: there is nothing left to ${what}${retry}`,
-    { details: { runId: run.runId, state: run.state } },
-  )
+  return errorFor('RUN_ENDED', run, `there is nothing left to ${what}${retry}`)
 }

@@ -181,7 +181,14 @@ function choiceJson({ quietUntil }: ItemView, choice: Choice) {
   const { outcome, label, consequence, result, fits, reasonOptional, grave, locked } = choice
   const { proves, pins, denies, grants, records } = choice
   return {
-    ...{ outcome, label, consequence, result, fits, grave, pins, grants },
+    outcome,
+    label,
+    consequence,
+    result,
+    fits,
+    grave,
+    pins,
+    grants,
     reason: reasonOptional ? 'optional' : 'required',
     evidence: proves ? 'optional' : 'none',
     records: records.map(subjectJson),
@@ -212,7 +219,9 @@ function escalationJson({ escalate, escalated }: Deadlines) {
 function termsJson({ quorum = 1, rejects = 1, notStarter, ...rest }: ApprovalBody) {
   const { expire } = rest
   return {
-    ...{ quorum, rejects, not_starter: notStarter === true },
+    quorum,
+    rejects,
+    not_starter: notStarter === true,
     ...escalationJson(rest),
     expires_at: iso(expire?.at ?? null),
     expires_as: expire?.as ?? null,

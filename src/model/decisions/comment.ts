@@ -1,7 +1,7 @@
 // Comments: what people say about an item without deciding it. Rows like decisions, signed and
 // kept; the item's version is not raised, because what is decided about has not changed.
 
-import { CounterfoilError } from '../errors.ts'
+import { errorFor } from '../errors.ts'
 import { type Decision, eventOf } from '../run/records.ts'
 import { type DecideChanges, decisionOf } from './decide.ts'
 import type { DecideView } from './may-decide.ts'
@@ -14,10 +14,10 @@ export function comment(
   made: { decisionId: string; at: number },
 ): { changes: Pick<DecideChanges, 'decisions' | 'events'>; comment: Decision } {
   const item = items.find((row) => row.itemId === itemId)
-  if (item === undefined) throw new CounterfoilError('ITEM_NOT_FOUND', `there is no item ${itemId}`)
+  if (item === undefined) throw errorFor('ITEM_NOT_FOUND', itemId)
   const { by, text: reason } = said
   if (typeof reason !== 'string' || reason.trim() === '') {
-    throw new CounterfoilError('DECISION_INVALID', 'a comment needs `text`')
+    throw errorFor('DECISION_INVALID', 'a comment needs `text`')
   }
   const request = { outcome: 'comment' as const, by, reason, version: item.version }
   const row = { ...decisionOf(item, request, made), subject: null }

@@ -113,8 +113,11 @@ function escalated(run: Run, step: Step, deadlines: Deadlines, at: number): Step
   const base = slaMs === null ? item : withoutPassed(item)
   const next: Item = {
     ...withDeadlines(base, {
-      ...{ ...before, ...renewed, deciders },
-      ...{ escalate: null, escalated: { from: item.queue, at } },
+      ...before,
+      ...renewed,
+      deciders,
+      escalate: null,
+      escalated: { from: item.queue, at },
     }),
     queue,
     version: item.version + 1,

@@ -1,7 +1,7 @@
 // What a person decides about an item, and what that changes: pure functions over the run as it
 // stands. What may be decided is may-decide.ts's to say.
 
-import { CounterfoilError } from '../errors.ts'
+import { errorFor } from '../errors.ts'
 import { canonical, sha256, wellFormed } from '../json/canonical.ts'
 import {
   type Decision,
@@ -60,10 +60,7 @@ export function decide(
 ): { changes: DecideChanges | null; decision: Decision } {
   const item = now.items.find((row) => row.itemId === itemId)
   if (item === undefined) {
-    throw error(
-      'ITEM_NOT_FOUND',
-      `there is no item ${itemId} in run ${now.run.runId}'s present visit`,
-    )
+    throw errorFor('ITEM_NOT_FOUND', itemId, ` in run ${now.run.runId}'s present visit`)
   }
   const fault = mayDecide(now, item, { ...request, outcome: request.outcome }, made.at)
   if (fault?.code === 'DECISION_INVALID') throw fault
@@ -111,7 +108,7 @@ export function decisionOf(
   made: { decisionId: string; at: number },
 ): Decision {
   const fault = authorFault(request)
-  if (fault) throw error('DECISION_INVALID', `a decision ${fault}`)
+  if (fault) throw errorFor('DECISION_INVALID', `a decision ${fault}`)
   const { namespace, runId, itemId, kind, reason, generation, visit } = item
   return {
     namespace,
@@ -154,11 +151,7 @@ function isSame(old: Decision, next: Decision): boolean {
 
 function checkVersion(item: Item, request: DecideRequest): void {
   if (request.version === item.version) return
-  throw error(
-    'ITEM_CHANGED',
-    `item ${item.itemId} is at version ${item.version}, and you looked at ${request.version}: ` +
-      'read it again, then decide',
-  )
+  throw errorFor('ITEM_CHANGED', item.itemId, item.version, request.version)
 }
 
 function checkResult(item: Item, request: DecideRequest): void {
@@ -167,10 +160,10 @@ function checkResult(item: Item, request: DecideRequest): void {
     const what = wanted[request.outcome] ?? 'the answer'
     const { example = null } = item.body.answer ?? {}
     const like = example === null ? '' : `, for example ${JSON.stringify(example)}`
-    throw error('DECISION_INVALID', `"${request.outcome}" needs \`result\`: ${what}${like}`)
+    throw errorFor('DECISION_INVALID', `"${request.outcome}" needs \`result\`: ${what}${like}`)
   }
   if (needs === 'none' && request.result !== undefined) {
-    throw error('DECISION_INVALID', `"${request.outcome}" takes no \`result\`: leave it out`)
+    throw errorFor('DECISION_INVALID', `"${request.outcome}" takes no \`result\`: leave it out`)
   }
 }
 
@@ -224,8 +217,4 @@ function changesOf(
 
 function moved(run: Run, at: number, to: string, cause: string): Event {
   return eventOf(run, at, 'state', { from: run.state, to, cause })
-}
-
-function error(code: string, message: string, details: Record<string, unknown> = {}) {
-  return new CounterfoilError(code, message, { details })
 }

@@ -1,6 +1,7 @@
 // What waits for a person, as engine, client and stores exchange it. Field names are the columns'.
 
-import type { CallStatus, RunRef } from '../run/records.ts'
+import type { CallStatus } from '../run/call-records.ts'
+import type { RunRef } from '../run/ref.ts'
 import type { ApprovalBody, Deadlines } from './approval.ts'
 
 export type { ApprovalBody, Deadlines, Vote } from './approval.ts'

@@ -2,7 +2,7 @@
 // it writes anything, and by every screen before it offers anything. I5 is enforced here: nobody
 // may say "it did not happen" of an attempt that may still land.
 
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import { attemptEnd } from '../replay/attempts.ts'
 import { ofCall } from '../run/attempt-id.ts'
 import {
@@ -75,7 +75,7 @@ function outcomeFault(item: Item, outcome: Outcome | undefined): CounterfoilErro
   const message =
     `"${outcome}" is not an outcome of item ${item.itemId}, which is ${whatOf(item)}; ` +
     `choose ${allowed.join(', ')}`
-  return new CounterfoilError('DECISION_INVALID', message)
+  return errorFor('DECISION_INVALID', message)
 }
 
 function whatOf({ kind, reason }: Item): string {
@@ -94,12 +94,8 @@ function tooEarly(
   return lock && lockFault(`"${outcome}"`, lock)
 }
 
-export function lockFault(what: string, { until, why }: Lock): CounterfoilError {
-  const message =
-    `${what} is not allowed yet: ${why}. Look again after that, or state ` +
-    'madeSure: true, which is kept on record under your name'
-  const details = { until: until === Number.POSITIVE_INFINITY ? null : until }
-  return new CounterfoilError('DECISION_TOO_EARLY', message, { details })
+export function lockFault(what: string, lock: Lock): CounterfoilError {
+  return errorFor('DECISION_TOO_EARLY', what, lock)
 }
 
 function closedFault(
@@ -110,15 +106,15 @@ function closedFault(
   const { expire } = item.body.approval ?? {}
   if (item.state === 'open' && expire && expire.at <= at) {
     const when = new Date(expire.at).toISOString()
-    return closed(`item ${item.itemId} has expired (${when}); nothing is left to decide`)
+    return errorFor('ITEM_CLOSED', item.itemId, `item ${item.itemId} has expired (${when})`)
   }
   if (item.state === 'open') return null
   if (item.state === 'closed') {
-    return closed(`item ${item.itemId} was closed: ${item.closedBy}; nothing is left to decide`)
+    return errorFor('ITEM_CLOSED', item.itemId, `item ${item.itemId} was closed: ${item.closedBy}`)
   }
   const said = decisionOn(decisions, item.itemId)
   const how = said ? ` "${said.outcome}" by ${said.by}` : ''
-  return closed(`item ${item.itemId} was decided${how}; nothing is left to decide`)
+  return errorFor('ITEM_CLOSED', item.itemId, `item ${item.itemId} was decided${how}`)
 }
 
 /**
@@ -131,19 +127,15 @@ function settledFault(
 ): CounterfoilError | null {
   const { subject } = item.body
   if (item.reason !== 'unknown' || subject === null) return null
+  const call = `the call of item ${item.itemId}`
   const key = keyOf(subject)
   const landed = ofCall(now.evidence, key).some(
     (row) => row.outcome === 'landed' && row.verifies !== false,
   )
-  if (landed)
-    return closed(
-      `the call of item ${item.itemId} happened: late evidence says so; nothing is left to decide`,
-    )
+  if (landed) return errorFor('ITEM_CLOSED', item.itemId, `${call} happened: late evidence says so`)
   const record = now.records.find((row) => keyOf(row) === key)
   if (record?.status !== 'committed' && record?.status !== 'failed') return null
-  return closed(
-    `the call of item ${item.itemId} is ${record.status} by now; nothing is left to decide`,
-  )
+  return errorFor('ITEM_CLOSED', item.itemId, `${call} is ${record.status} by now`)
 }
 
 type Sent = Pick<DecideView, 'attempts' | 'deaths'>
@@ -180,8 +172,4 @@ export function quietUntil(
     return { at, attempt: row.attempt, worker: row.workerId }
   })
   return ends.sort((a, b) => b.at - a.at)[0] ?? { at: 0, attempt: 0, worker: '' }
-}
-
-function closed(message: string): CounterfoilError {
-  return new CounterfoilError('ITEM_CLOSED', message)
 }

@@ -1,6 +1,6 @@
 // Which record a person means, and what follows from it for the answer of the call.
 
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import { canonical, keptText } from '../json/canonical.ts'
 import {
   type Decision,
@@ -54,5 +54,5 @@ function checkUse({ result }: Said, found: UnmatchedCall): void {
 }
 
 function invalid(message: string): CounterfoilError {
-  return new CounterfoilError('DECISION_INVALID', message)
+  return errorFor('DECISION_INVALID', message)
 }

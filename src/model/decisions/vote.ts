@@ -2,7 +2,7 @@
 // own. It does not raise the version of its item: what is decided about has not changed, so that
 // two people who vote at once both count.
 
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import type { ApprovalBody, Decision, Item, Run, Vote } from '../run/records.ts'
 import { isClaim } from './approval.ts'
 
@@ -21,14 +21,15 @@ function isMeant(decider: string, { by, claims = [] }: Decider): boolean {
 export function deciderFault(run: Run, item: Item, who: Decider): CounterfoilError | null {
   const { deciders = null, notStarter = false } = item.body.approval ?? {}
   if (deciders !== null && !deciders.some((decider) => isMeant(decider, who))) {
-    return forbidden(
-      item,
+    return errorFor(
+      'DECISION_FORBIDDEN',
+      item.itemId,
       `${who.by} may not decide item ${item.itemId}: it is for ${deciders.join(', ')}`,
     )
   }
   if (!notStarter || run.startedBy === null || !same(run.startedBy, who.by)) return null
   const why = `${who.by} has started run ${run.runId}, and somebody else has to decide item`
-  return forbidden(item, `${why} ${item.itemId}`)
+  return errorFor('DECISION_FORBIDDEN', item.itemId, `${why} ${item.itemId}`)
 }
 
 /** What one more yes or no does: it ends the item, or is one of several that are needed. */
@@ -80,11 +81,7 @@ export function earlierVote(
   )
   if (own === undefined || saysOf(own.resultJson) === said.outcome) return own ?? null
   if (item.state !== 'open') return null
-  throw new CounterfoilError(
-    'VOTE_CAST',
-    `${said.by} has voted about item ${item.itemId} (${saysOf(own.resultJson)}): a vote is final`,
-    { details: { itemId: item.itemId } },
-  )
+  throw errorFor('VOTE_CAST', item.itemId, said.by, saysOf(own.resultJson))
 }
 
 /** The row of a vote: it has no subject, since it decides nothing by itself. */
@@ -102,8 +99,4 @@ export function withVote(item: Item, { by, why, at, resultJson }: Decision): Ite
 
 function same(a: string, b: string): boolean {
   return a.trim() === b.trim()
-}
-
-function forbidden(item: Item, message: string): CounterfoilError {
-  return new CounterfoilError('DECISION_FORBIDDEN', message, { details: { itemId: item.itemId } })
 }

@@ -2,8 +2,8 @@
 import type { ApprovalTerms, Vote } from '../decisions/approval.ts'
 import type { Frozen, Schema } from '../tool/schema.ts'
 import type { Beat, ClassRules, Metadata, RetryPolicy, Tool } from '../tool/tool.ts'
-import type { Graph } from './graph.ts'
 import type { NodeEnd } from './node.ts'
+import type { Graph } from './registered.ts'
 
 /** The promise of a call's result. `replayed` is known once it has settled. */
 export interface Call<T> extends Promise<T> {

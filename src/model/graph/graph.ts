@@ -1,6 +1,6 @@
 // A graph: `name@semver`, the tools it may call, its nodes. `workflow()` is a graph with one node.
 
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import { checkName, shown } from '../name.ts'
 import {
   type Frozen,
@@ -11,47 +11,22 @@ import {
   type Schema,
 } from '../tool/schema.ts'
 import { isTool, type Tool } from '../tool/tool.ts'
+import type { GraphContent } from './content.ts'
 import type { Context, NodeContext } from './context.ts'
 import { type Dial, parseDial } from './dial.ts'
-import { contentOf, fingerprintOf, type GraphContent } from './fingerprint.ts'
+import { contentOf, fingerprintOf } from './fingerprint.ts'
 import { doneWith, type NodeEnd } from './node.ts'
+import {
+  type CheckpointMode,
+  checkpointModes,
+  type Graph,
+  type NodeFunction,
+} from './registered.ts'
 
+export type { GraphContent } from './content.ts'
 export type { Dial } from './dial.ts'
-export type { GraphContent } from './fingerprint.ts'
 export { doneWith, failWith, goTo, isNodeEnd, type NodeEnd } from './node.ts'
-
-export type NodeFunction = (state: unknown, ctx: Context) => Promise<NodeEnd> | NodeEnd
-
-const checkpointModes = ['hybrid', 'full', 'delta'] as const
-/** Deltas and now and then a whole state, only whole states, or only deltas after the first. */
-export type CheckpointMode = (typeof checkpointModes)[number]
-
-/** A registered graph. Its types are inferred; the engine reads the rest. */
-export interface Graph<In = unknown, Out = unknown> {
-  readonly id: string
-  readonly name: string
-  readonly version: string
-  readonly kind: 'graph' | 'workflow'
-  readonly tools: ReadonlyMap<string, Tool>
-  /** Of what a run is started with: a workflow's input, a graph's state. */
-  readonly input: Schema
-  readonly output: Schema | null
-  readonly start: string
-  readonly nodes: ReadonlyMap<string, NodeFunction>
-  /** Where each node may go; null if the graph does not say, and any node may follow any. */
-  readonly edges: ReadonlyMap<string, ReadonlySet<string>> | null
-  /** For every node. */
-  readonly dials: ReadonlyMap<string, Dial>
-  readonly checkpoints: CheckpointMode
-  /** The schema of one key of the state where the library shows it, else null. */
-  readonly stateKey: (key: string) => Schema | null
-  readonly document: ((state: unknown) => Record<string, unknown>) | null
-  readonly assembleContext: ((document: unknown) => unknown) | null
-  /** What a version stands for (F3); made at first use, like its fingerprint. */
-  readonly content: GraphContent
-  readonly fingerprint: string
-  readonly types?: { in: In; out: Out }
-}
+export type { CheckpointMode, Graph, NodeFunction } from './registered.ts'
 
 export interface WorkflowSpec<S extends Schema, T extends Tool, Out> {
   /** `name@semver`: a change of content is a new version. */
@@ -292,5 +267,5 @@ function checkHook<F>(id: string, key: string, value: F | undefined): F | null {
 }
 
 function invalid(id: string, why: string): CounterfoilError {
-  return new CounterfoilError('GRAPH_INVALID', `graph "${id}" ${why}`, { details: { graph: id } })
+  return errorFor('GRAPH_INVALID', id, why)
 }

@@ -1,10 +1,9 @@
 // Bodies of requests, as every route of ours takes them: so many bytes, of UTF-8.
-import { CounterfoilError } from '../errors.ts'
+import { errorFor } from '../errors.ts'
 
 /** The bytes of a body; no more than so many are read. */
 export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
-  const tooLarge = () =>
-    new CounterfoilError('BODY_TOO_LARGE', `the body has more than ${bytesMax} bytes`)
+  const tooLarge = () => errorFor('BODY_TOO_LARGE', bytesMax)
   if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge()
   const parts: Uint8Array[] = []
   let length = 0

@@ -7,11 +7,23 @@ import * as limits from '../limits.ts'
 export class NotPlainDataError extends CounterfoilError {
   readonly path: string
 
-  constructor(path: string, [what, remedy]: Offence) {
+  private readonly offence: Offence
+
+  constructor(path: string, offence: Offence) {
+    const [what, remedy] = offence
     super('NOT_PLAIN_DATA', `${path} is ${what}, which is not plain data: ${remedy}`, {
       details: { path },
     })
     this.path = path
+    this.offence = offence
+  }
+
+  /** The same of a value that has a name: `$.a` is then `name.a`. */
+  within(name: string): NotPlainDataError {
+    return new NotPlainDataError(
+      this.path.replace('$', () => name),
+      this.offence,
+    )
   }
 }
 

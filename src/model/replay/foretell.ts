@@ -95,7 +95,10 @@ function fateOf(visit: Foreteller, row: CallRecord, entry: Entry): Fate {
     replayClass: tool ? stricter(row.replayClass, tool.replayClass) : row.replayClass,
     decided: false,
     record: knownRecord(row, learnt, rows, tool?.rules ?? rulesOfNoTool, moment),
-    ...{ unmatched: false, quiet: false, unresolved: false, alike: 'none' },
+    unmatched: false,
+    quiet: false,
+    unresolved: false,
+    alike: 'none',
     probe: tool?.rules.probe ? 'unasked' : 'none',
   })
   return inWords(said, row)

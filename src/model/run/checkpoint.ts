@@ -5,7 +5,7 @@
 // Owns: what a row says, when a new base is due, and whether a chain can be believed. Does not own:
 // where rows and large bodies lie, and what becomes of a run whose chain is damaged.
 
-import { CounterfoilError, isCounterfoilError } from '../errors.ts'
+import { errorFor, isCounterfoilError } from '../errors.ts'
 import { canonical, parseCanonical, sha256 } from '../json/canonical.ts'
 import { costOf, diff, patched } from './delta.ts'
 import type { Checkpoint, RunRef } from './records.ts'
@@ -136,9 +136,20 @@ function rowOf(
   const { namespace, runId, generation, visit, node, version, createdAt } = place
   const { kind, baseVisit, previous, body } = content
   const row = {
-    ...{ namespace, runId, generation, visit, node, version, createdAt },
-    ...{ schemaVersion: checkpointSchemaVersion, kind, baseVisit, previous },
-    ...{ bodyJson: canonical(body), bodyDigest: null, digest: '' },
+    namespace,
+    runId,
+    generation,
+    visit,
+    node,
+    version,
+    createdAt,
+    schemaVersion: checkpointSchemaVersion,
+    kind,
+    baseVisit,
+    previous,
+    bodyJson: canonical(body),
+    bodyDigest: null,
+    digest: '',
   }
   return { ...row, digest: chained(row, before) }
 }
@@ -164,7 +175,10 @@ const formats: readonly Format[] = [
     digest: (row) => sha256(row.bodyJson),
     upgrade: (row) => ({
       ...row,
-      ...{ schemaVersion: 2, kind: 'base', baseVisit: row.visit, previous: null },
+      schemaVersion: 2,
+      kind: 'base',
+      baseVisit: row.visit,
+      previous: null,
     }),
   },
   { digest: chained, upgrade: (row) => row },
@@ -251,16 +265,12 @@ function upgraded(row: Checkpoint): Checkpoint {
     .reduce((now, format) => format.upgrade(now), row)
 }
 
-function unknownFormat({ runId, visit, schemaVersion }: Checkpoint): never {
+function unknownFormat(row: Checkpoint): never {
+  const { schemaVersion } = row
   if (!Number.isInteger(schemaVersion) || schemaVersion < 1) damaged('its format is unknown')
-  throw new CounterfoilError(
-    'CHECKPOINT_NEWER',
-    `run ${runId}: the checkpoint of visit ${visit} has format ${schemaVersion}, and this ` +
-      `Counterfoil knows formats up to ${checkpointSchemaVersion}: upgrade it`,
-    { details: { runId, visit, schemaVersion } },
-  )
+  throw errorFor('CHECKPOINT_NEWER', row, checkpointSchemaVersion)
 }
 
 function damaged(why: string): never {
-  throw new CounterfoilError('CHECKPOINT_DAMAGED', why)
+  throw errorFor('CHECKPOINT_DAMAGED', why)
 }

@@ -9,7 +9,7 @@
 //
 // An edit has two entries or more, so it is no replace; what it leaves over of the array stays.
 // Nothing here recurses on the stack: state may nest as deep as canonical JSON may.
-import { CounterfoilError } from '../errors.ts'
+import { errorFor } from '../errors.ts'
 import { segment } from '../json/plain.ts'
 import { absorb, isObject, isRecord, put, weightOf } from './state.ts'
 
@@ -368,7 +368,7 @@ class ListDraft {
 }
 
 function misfit(what: string): never {
-  throw new CounterfoilError(
+  throw errorFor(
     'CHECKPOINT_DAMAGED',
     `a delta ${what}: it does not belong to the state before it; pin an earlier checkpoint`,
   )

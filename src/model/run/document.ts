@@ -62,7 +62,13 @@ export interface DecisionLine {
 
 /** What the state says, by the graph's own `document` or by these names in the state itself. */
 const stateNames = [
-  ...['contract', 'plan', 'messages', 'memory', 'promptHash', 'threadId', 'budget'],
+  'contract',
+  'plan',
+  'messages',
+  'memory',
+  'promptHash',
+  'threadId',
+  'budget',
 ] as const
 
 export interface DocumentParts {
@@ -101,7 +107,11 @@ export function documentOf({ run, state, records, decisions, read }: DocumentPar
     decisions: decisions
       .filter(({ outcome }) => outcome !== 'comment')
       .map(({ itemId: item, outcome, by, why: reason, at }) => ({
-        ...{ item, outcome, by, reason, at },
+        item,
+        outcome,
+        by,
+        reason,
+        at,
       })),
     budget: sum(own),
     waitingFor: run.waitingFor,

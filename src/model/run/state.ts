@@ -2,7 +2,7 @@
 // keys included. A part is copied and checked once in its life: what was absorbed before is shared,
 // so a step costs what it changed and not what there is.
 
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import { type Frame, isWellFormed, Walk } from '../json/canonical.ts'
 import { isPlain } from '../json/plain.ts'
 
@@ -181,7 +181,7 @@ function seal(copy: Copy): unknown {
 }
 
 function notAnObject(what: string, remedy: string): CounterfoilError {
-  return new CounterfoilError(
+  return errorFor(
     'STATE_INVALID',
     `${what} is not an object, so its keys cannot be changed: ${remedy}`,
   )

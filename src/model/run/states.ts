@@ -1,6 +1,6 @@
 // The states of a run and the legal transitions between them, as data. Who makes one, and under
 // which lock, is the store's and the engine's business.
-import { CounterfoilError } from '../errors.ts'
+import { errorFor } from '../errors.ts'
 
 export const runStates = [
   'pending',
@@ -43,10 +43,5 @@ export function isEnded(state: RunState): boolean {
 
 export function checkTransition(runId: string, from: RunState, to: RunState): void {
   if (transitions[from].includes(to)) return
-  const legal = transitions[from].join(', ') || 'none: it has ended'
-  throw new CounterfoilError(
-    'TRANSITION_ILLEGAL',
-    `run ${runId} cannot go from ${from} to ${to}; allowed from here: ${legal}`,
-    { details: { runId, from, to } },
-  )
+  throw errorFor('TRANSITION_ILLEGAL', runId, { from, to }, transitions[from])
 }

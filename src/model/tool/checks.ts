@@ -1,12 +1,12 @@
 // What is wrong with what a tool says of itself, in words that name the tool.
 
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import { plainCopy } from '../json/canonical.ts'
 import * as limits from '../limits.ts'
 import { isName, shown } from '../name.ts'
 import { type ReplayClass, replayClasses } from './replay-class.ts'
 import { isSchema } from './schema.ts'
-import type { AnySpec, RateLimit, RetryPolicy } from './tool.ts'
+import type { AnySpec, RateLimit, RetryPolicy } from './spec.ts'
 
 export function checkClass(name: string, value: unknown): ReplayClass {
   if (replayClasses.includes(value as ReplayClass)) return value as ReplayClass
@@ -71,7 +71,12 @@ export function checkFunctions(name: string, replayClass: ReplayClass, spec: Any
     throw invalid(name, `is ${replayClass}: \`shareMs\` is for pure tools only`)
   }
   for (const key of [
-    ...['probe', 'quietMs', 'outlives', 'callbackMs', 'whereToLook', 'doubtSlaMs'],
+    'probe',
+    'quietMs',
+    'outlives',
+    'callbackMs',
+    'whereToLook',
+    'doubtSlaMs',
     'resultOptional',
   ] as (keyof AnySpec)[]) {
     if (spec[key] !== undefined) throw invalid(name, `is pure: \`${key}\` has no meaning for it`)
@@ -161,7 +166,7 @@ export function checkRateLimit(name: string, value: unknown): Readonly<RateLimit
 }
 
 export function invalid(name: string, why: string): CounterfoilError {
-  return new CounterfoilError('TOOL_INVALID', `tool "${name}" ${why}`, { details: { tool: name } })
+  return errorFor('TOOL_INVALID', name, why)
 }
 
 /** Ids that one call of a model's reply answers beside its own; null if they can be. */
@@ -173,5 +178,5 @@ export function standsForProblem(
   if (standsFor === undefined) return null
   if (ids?.every((id) => typeof id === 'string' && id !== '')) return null
   const message = `call of ${tool}: \`standsFor\` must be a list of ids, none of them empty`
-  return new CounterfoilError('INPUT_INVALID', message)
+  return errorFor('INPUT_INVALID', message)
 }

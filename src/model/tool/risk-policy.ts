@@ -1,7 +1,7 @@
 // A risk policy made of rules, for the usual cases: by blast radius, tags, amount and confidence.
 // The first rule that fits says what becomes of the call, and its reason is shown to whoever
 // decides. What nobody can tell (an amount, a confidence) counts as risky.
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import { shown } from '../name.ts'
 import {
   type RiskAnswer,
@@ -136,5 +136,5 @@ function checkAction(where: string, action: RiskRule['do']): void {
 }
 
 function invalid(what: string): CounterfoilError {
-  return new CounterfoilError('GATE_INVALID', `riskPolicy: ${what}`)
+  return errorFor('GATE_INVALID', `riskPolicy: ${what}`)
 }

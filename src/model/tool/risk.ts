@@ -1,7 +1,7 @@
 // The risk policy: what the operator's own code says about a call before it is dispatched. Types,
 // and the reading of its answer; the gate asks and obeys.
 import { type ApprovalTerms, termsFault } from '../decisions/approval.ts'
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 import type { ReplayClass } from './tool.ts'
 
 /** A call that is about to be sent for the first time. */
@@ -67,5 +67,5 @@ function checkAsk(tool: string, ask: RiskAsk): RiskAsk {
 function invalid(tool: string, what: string): CounterfoilError {
   const says = `the gate's answer about ${tool} is invalid`
   const message = `${says}, so nothing was sent: ${what}`
-  return new CounterfoilError('GATE_INVALID', message, { details: { tool } })
+  return errorFor('GATE_INVALID', message, { tool })
 }

@@ -1,7 +1,7 @@
 // Any Standard Schema library validates; this file turns its answer into ours, and asks it what a
 // schema looks like.
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import { CounterfoilError } from '../errors.ts'
+import { type CounterfoilError, errorFor } from '../errors.ts'
 
 export type Schema<In = unknown, Out = In> = StandardSchemaV1<In, Out>
 export type InputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : never
@@ -26,6 +26,12 @@ export function isSchema(value: unknown): value is Schema {
   )
 }
 
+/** What a value is called when it does not fit, and by which code. */
+export interface Checked {
+  readonly code: 'INPUT_INVALID' | 'OUTPUT_INVALID' | 'STATE_INVALID'
+  readonly subject: string
+}
+
 /**
  * The validated value. Synchronous when the library is, so that a call is issued in the very turn
  * in which the node made it; a schema that answers later gives a promise.
@@ -33,16 +39,13 @@ export function isSchema(value: unknown): value is Schema {
 export function validate(
   schema: Schema,
   value: unknown,
-  what: { code: 'INPUT_INVALID' | 'OUTPUT_INVALID' | 'STATE_INVALID'; subject: string },
+  what: Checked,
 ): unknown | Promise<unknown> {
   const result = schema['~standard'].validate(value)
   return result instanceof Promise ? result.then((r) => accept(r, what)) : accept(result, what)
 }
 
-function accept(
-  result: StandardSchemaV1.Result<unknown>,
-  what: { code: string; subject: string },
-): unknown {
+function accept(result: StandardSchemaV1.Result<unknown>, what: Checked): unknown {
   if (!result.issues) return result.value
   const issues = result.issues.map((issue) => {
     const path = (issue.path ?? [])
@@ -51,9 +54,11 @@ function accept(
       .join('')
     return `$${path}: ${issue.message}`
   })
-  throw new CounterfoilError(what.code, `${what.subject} is not valid: ${issues.join('; ')}`, {
-    details: { issues },
-  })
+  throw notValid(what, issues)
+}
+
+export function notValid({ code, subject }: Checked, issues: readonly string[]): CounterfoilError {
+  return errorFor(code, `${subject} is not valid: ${issues.join('; ')}`, { issues })
 }
 
 /** What a library tells of one side of a schema. */

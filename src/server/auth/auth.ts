@@ -1,5 +1,5 @@
 // Who asks. A bearer token, or a session cookie that stands for one; roles; namespaces.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { isName } from '../../model/name.ts'
 import type { DocumentsPort } from '../../store/store.ts'
 import type { ServerContext } from '../context.ts'
@@ -42,25 +42,21 @@ export function checkRole(route: Route, who: Principal | null): Principal {
   if (route.role === 'none') return who ?? anonymous
   if (who === null) throw unauthenticated('say `Authorization: Bearer cf_…`, or sign in')
   if (roles.indexOf(who.role) >= roles.indexOf(route.role)) return who
-  throw new CounterfoilError(
-    'ROLE_FORBIDDEN',
-    `this needs the role ${route.role}; ${who.name} is ${who.role}`,
-    { details: { needs: route.role, role: who.role } },
-  )
+  const why = `this needs the role ${route.role}; ${who.name} is ${who.role}`
+  throw errorFor('ROLE_FORBIDDEN', why, { needs: route.role, role: who.role })
 }
 
 export function unauthenticated(why: string): CounterfoilError {
-  return new CounterfoilError('UNAUTHENTICATED', why)
+  return errorFor('UNAUTHENTICATED', why)
 }
 
 /** The namespace that a request is about. */
 export function namespaceOf(who: Principal, asked: string | null, own: string): string {
   if (asked !== null && !isName(asked)) {
-    const message = 'namespace: letters, digits, _ . : - and at most 128 of them'
-    throw new CounterfoilError('REQUEST_INVALID', message)
+    const what = 'letters, digits, _ . : - and at most 128 of them'
+    throw errorFor('REQUEST_INVALID', 'namespace', what)
   }
   if (who.namespace === everywhere) return asked ?? own
   if (asked === null || asked === who.namespace) return who.namespace
-  const message = `this token is for the namespace ${who.namespace}`
-  throw new CounterfoilError('NAMESPACE_FORBIDDEN', message)
+  throw errorFor('NAMESPACE_FORBIDDEN', who.namespace)
 }

@@ -3,7 +3,7 @@
 // give one to somebody else; the cookie holds the secret, the store its hash; the CSRF token is
 // made of the secret and kept nowhere.
 import { timingSafeEqual } from 'node:crypto'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { sha256 } from '../../model/json/canonical.ts'
 import type { Document, DocumentsPort } from '../../store/store.ts'
 import type { ServerContext } from '../context.ts'
@@ -89,7 +89,7 @@ export async function endSession(context: ServerContext, session: Session | null
 
 /** A write by cookie needs what only a page of ours can know and send. */
 export function checkCsrf(context: ServerContext, request: Request, { csrf }: Session): void {
-  const refused = (why: string) => new CounterfoilError('CSRF_INVALID', why)
+  const refused = (why: string) => errorFor('CSRF_INVALID', why)
   const origin = request.headers.get('origin')
   const site = request.headers.get('sec-fetch-site')
   if (origin !== null && origin !== new URL(context.publicUrl()).origin) {

@@ -1,5 +1,5 @@
 // Tokens: made once, shown once, kept as hashes.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { isName } from '../../model/name.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
@@ -52,7 +52,7 @@ export async function createToken(
 }
 
 function checkToken({ name, role, namespace, groups = [] }: NewToken): void {
-  const bad = (what: string) => new CounterfoilError('TOKEN_INVALID', `token: ${what}`)
+  const bad = (what: string) => errorFor('TOKEN_INVALID', what)
   const usable = typeof name === 'string' && name.trim() !== '' && name.length <= nameLengthMax
   // What cannot be seen could make one name look like another's.
   if (!usable || /\p{Cc}|\p{Cf}|\p{Cs}/u.test(name))
@@ -110,14 +110,20 @@ export async function revokeToken(
   const body = found && (JSON.parse(found.bodyJson) as Body)
   const own = body !== null && (namespace === '*' || body.namespace === namespace)
   if (own && (await store.deleteDocument(...place, id))) return
-  throw new CounterfoilError('TOKEN_NOT_FOUND', `there is no token ${id}`)
+  throw errorFor('TOKEN_NOT_FOUND', id)
 }
 
 export function tokenJson({ id, name, role, namespace, groups, by, ...times }: TokenRow) {
   const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString())
   const { createdAt, expiresAt } = times
   return {
-    ...{ token_id: id, name, role, namespace, groups, created_by: by },
-    ...{ created_at: iso(createdAt), expires_at: iso(expiresAt) },
+    token_id: id,
+    name,
+    role,
+    namespace,
+    groups,
+    created_by: by,
+    created_at: iso(createdAt),
+    expires_at: iso(expiresAt),
   }
 }

@@ -87,12 +87,14 @@ function ofHour(figures: Figures): Metric[] {
   const { calls, attempts, waits, resumes, ended, ended_resumed, usage } = figures
   return [
     {
-      ...{ name: 'calls_1h', type: 'gauge' },
+      name: 'calls_1h',
+      type: 'gauge',
       help: 'Calls of the last hour by class and outcome.',
       values: calls.map(({ replay_class, outcome, count }) => [{ replay_class, outcome }, count]),
     },
     {
-      ...{ name: 'attempts_1h', type: 'gauge' },
+      name: 'attempts_1h',
+      type: 'gauge',
       help: 'Attempts of these calls by class.',
       values: attempts.map(({ replay_class, count }) => [{ replay_class }, count]),
     },
@@ -105,22 +107,26 @@ function ofHour(figures: Figures): Metric[] {
       figures.duplicate_effects,
     ),
     {
-      ...{ name: 'unsafe_window_seconds_1h', type: 'histogram' },
+      name: 'unsafe_window_seconds_1h',
+      type: 'histogram',
       help: 'From the dispatch of an unsafe call to its receipt, of the last hour.',
       values: partsOf({}, figures.unsafe_window),
     },
     {
-      ...{ name: 'wait_seconds_1h', type: 'histogram' },
+      name: 'wait_seconds_1h',
+      type: 'histogram',
       help: 'How long items waited for people, by kind, of the last hour.',
       values: Object.entries(waits).flatMap(([kind, spread]) => partsOf({ kind }, spread)),
     },
     {
-      ...{ name: 'resumes_1h', type: 'gauge' },
+      name: 'resumes_1h',
+      type: 'gauge',
       help: 'Runs that were taken over after a death or a loss, by cause.',
       values: Object.entries(resumes).map(([cause, count]) => [{ cause }, count]),
     },
     {
-      ...{ name: 'runs_ended_1h', type: 'gauge' },
+      name: 'runs_ended_1h',
+      type: 'gauge',
       help: 'Runs that ended, by state, and by whether they were resumed.',
       values: Object.entries(ended).flatMap(([state, count]) => {
         const after = ended_resumed[state] ?? 0

@@ -2,7 +2,7 @@
 // Kept as documents by whoever asked; a request under way is a conflict; the same key for another
 // request is a mistake.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { sha256 } from '../../model/json/canonical.ts'
 import type { DocumentsPort, Timed } from '../../store/store.ts'
 import * as limits from './limits.ts'
@@ -55,8 +55,7 @@ export async function once(asked: Asked, work: () => Promise<Response>): Promise
 
 function again(kept: Kept, request: string): Response {
   if (kept.request !== request) {
-    const message = 'this Idempotency-Key was used for another request; choose another'
-    throw new CounterfoilError('IDEMPOTENCY_MISMATCH', message)
+    throw errorFor('IDEMPOTENCY_MISMATCH')
   }
   if (kept.answer === null) return conflict()
   const { status, body } = kept.answer
@@ -66,12 +65,11 @@ function again(kept: Kept, request: string): Response {
 }
 
 function conflict(): never {
-  const message = 'a request with this Idempotency-Key is under way; ask again in a moment'
-  throw new CounterfoilError('IDEMPOTENCY_IN_FLIGHT', message, { retryable: true })
+  throw errorFor('IDEMPOTENCY_IN_FLIGHT')
 }
 
 function checkKey(key: string): void {
   if (/^[!-~]+$/.test(key) && key.length <= limits.keyLengthMax) return
-  const message = `Idempotency-Key: 1 to ${limits.keyLengthMax} visible ASCII characters`
-  throw new CounterfoilError('REQUEST_INVALID', message)
+  const what = `1 to ${limits.keyLengthMax} visible ASCII characters`
+  throw errorFor('REQUEST_INVALID', 'Idempotency-Key', what)
 }

@@ -1,7 +1,7 @@
 // Reads JSON from outside. A key that occurs twice, `__proto__`, and what is nested too deep are
 // refused before anything is made of them: two readers of such a text may see two things.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { decodeUtf8, readBytes } from '../../model/json/body.ts'
 import * as limits from './limits.ts'
 
@@ -58,7 +58,7 @@ function addKey(keys: Set<string> | null | undefined, quoted: string): void {
 }
 
 function invalid(why: string, cause?: unknown): CounterfoilError {
-  return new CounterfoilError('JSON_INVALID', why, cause === undefined ? {} : { cause })
+  return errorFor('JSON_INVALID', why, cause)
 }
 
 export function textOf(bytes: Uint8Array): string {

@@ -87,7 +87,9 @@ function parametersOf(route: Route): Json[] {
       required?: string[]
     }
     return Object.entries(properties).map(([name, schema]) => ({
-      ...{ name, in: where, schema },
+      name,
+      in: where,
+      schema,
       required: where === 'path' || required.includes(name),
     }))
   }

@@ -1,5 +1,5 @@
 // Lists that a store gives whole, in pages: the cursor is how far one has come.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
 
 export function part<T>(
@@ -8,8 +8,7 @@ export function part<T>(
 ): { items: readonly T[]; next: string | null } {
   const from = cursor === undefined ? 0 : Number(/^\d{1,9}$/.exec(cursor)?.[0] ?? Number.NaN)
   if (Number.isNaN(from)) {
-    const message = `cursor ${JSON.stringify(cursor)} was not given by this list; begin without one`
-    throw new CounterfoilError('CURSOR_INVALID', message)
+    throw errorFor('CURSOR_INVALID', cursor)
   }
   const to = from + Math.max(1, limit)
   return { items: rows.slice(from, to), next: to < rows.length ? String(to) : null }

@@ -1,20 +1,39 @@
 // What went wrong, as RFC 9457 says it: a type that is a page, a title, a status, a detail.
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { errorFor, isCounterfoilError } from '../../model/errors.ts'
 
 const statuses: Readonly<Record<number, readonly string[]>> = {
   400: ['REQUEST_INVALID', 'JSON_INVALID', 'CURSOR_INVALID'],
   401: ['UNAUTHENTICATED'],
   403: ['ROLE_FORBIDDEN', 'NAMESPACE_FORBIDDEN', 'CSRF_INVALID', 'DECISION_FORBIDDEN'],
   404: [
-    ...['RUN_NOT_FOUND', 'ITEM_NOT_FOUND', 'CHECKPOINT_NOT_FOUND', 'WORKER_NOT_FOUND'],
-    ...['TOKEN_NOT_FOUND', 'ROUTE_NOT_FOUND', 'CALLBACK_UNKNOWN'],
+    'RUN_NOT_FOUND',
+    'ITEM_NOT_FOUND',
+    'CHECKPOINT_NOT_FOUND',
+    'WORKER_NOT_FOUND',
+    'TOKEN_NOT_FOUND',
+    'ROUTE_NOT_FOUND',
+    'CALLBACK_UNKNOWN',
   ],
   405: ['METHOD_NOT_ALLOWED'],
   409: [
-    ...['RUN_EXISTS', 'RUN_ENDED', 'RUN_NOT_PAUSED', 'RUN_PAUSED', 'RUN_NOT_FAILED'],
-    ...['ITEM_CHANGED', 'ITEM_CLOSED', 'DECISION_TOO_EARLY', 'TRANSITION_ILLEGAL'],
-    ...['SIGNAL_EXISTS', 'PIN_REFUSED', 'WORKER_ALIVE', 'SCOPE_HELD', 'STORE_MOVED'],
-    ...['CHECKPOINT_DAMAGED', 'IDEMPOTENCY_IN_FLIGHT', 'ROW_IMMUTABLE', 'GRAPH_CHANGED'],
+    'RUN_EXISTS',
+    'RUN_ENDED',
+    'RUN_NOT_PAUSED',
+    'RUN_PAUSED',
+    'RUN_NOT_FAILED',
+    'ITEM_CHANGED',
+    'ITEM_CLOSED',
+    'DECISION_TOO_EARLY',
+    'TRANSITION_ILLEGAL',
+    'SIGNAL_EXISTS',
+    'PIN_REFUSED',
+    'WORKER_ALIVE',
+    'SCOPE_HELD',
+    'STORE_MOVED',
+    'CHECKPOINT_DAMAGED',
+    'IDEMPOTENCY_IN_FLIGHT',
+    'ROW_IMMUTABLE',
+    'GRAPH_CHANGED',
     'DEMO_PLUG',
   ],
   413: ['BODY_TOO_LARGE'],
@@ -22,9 +41,20 @@ const statuses: Readonly<Record<number, readonly string[]>> = {
   415: ['MEDIA_TYPE_UNSUPPORTED'],
   421: ['HOST_UNKNOWN'],
   422: [
-    ...['INPUT_INVALID', 'OUTPUT_INVALID', 'STATE_INVALID', 'NOT_PLAIN_DATA', 'TOKEN_INVALID'],
-    ...['DECISION_INVALID', 'RETRY_INVALID', 'SIGNAL_INVALID', 'RUN_ID_INVALID', 'DEFER_INVALID'],
-    ...['GRAPH_UNKNOWN', 'IDEMPOTENCY_MISMATCH', 'CHECKPOINT_NEWER', 'WORKER_OPTIONS'],
+    'INPUT_INVALID',
+    'OUTPUT_INVALID',
+    'STATE_INVALID',
+    'NOT_PLAIN_DATA',
+    'TOKEN_INVALID',
+    'DECISION_INVALID',
+    'RETRY_INVALID',
+    'SIGNAL_INVALID',
+    'RUN_ID_INVALID',
+    'DEFER_INVALID',
+    'GRAPH_UNKNOWN',
+    'IDEMPOTENCY_MISMATCH',
+    'CHECKPOINT_NEWER',
+    'WORKER_OPTIONS',
   ],
   429: ['STREAMS_FULL'],
 }
@@ -64,7 +94,7 @@ export function problemJson(error: unknown, requestId: string) {
   }
 }
 
-const unforeseen = new CounterfoilError(
+const unforeseen = errorFor(
   'UNEXPECTED',
   'an unexpected error; the log of the server has it under this request id',
 )

@@ -1,6 +1,6 @@
 // Server-sent events. A stream looks for what is new when this process has written something, and
 // now and then for what others have. It ends with its client or with the server.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { ServerParts } from '../parts.ts'
 import * as limits from './limits.ts'
 
@@ -39,8 +39,7 @@ export class Streams {
 
   respond(ground: Ground, request: Request, look: Look, pollMs: number): Response {
     if (this.open >= limits.streamsMax) {
-      const message = `${limits.streamsMax} streams are open, which is as many as there may be`
-      throw new CounterfoilError('STREAMS_FULL', message, { retryable: true })
+      throw errorFor('STREAMS_FULL', limits.streamsMax)
     }
     this.open++
     const ended = () => {

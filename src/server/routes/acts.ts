@@ -25,7 +25,8 @@ async function after(call: RunCall) {
 }
 
 const signal = route({
-  ...{ ...of, path: '/v1/runs/:run/signal' },
+  ...of,
+  path: '/v1/runs/:run/signal',
   summary: 'Sends a signal; the same id again is not a second signal.',
   body: z.strictObject({
     name: shapes.name,
@@ -45,7 +46,10 @@ const wish = z.strictObject({ reason: shapes.reason.optional() })
 
 const stop = (what: 'pause' | 'resume' | 'cancel', summary: string) =>
   route({
-    ...{ ...of, ...small, path: `/v1/runs/:run/${what}`, summary },
+    ...of,
+    ...small,
+    path: `/v1/runs/:run/${what}`,
+    summary,
     body: wish,
     answer: shapes.run,
     status: 202,
@@ -60,7 +64,8 @@ const stop = (what: 'pause' | 'resume' | 'cancel', summary: string) =>
 const fate = z.union([z.enum(['send', 'keep']), z.strictObject({ happened: shapes.data })])
 
 const retry = route({
-  ...{ ...of, path: '/v1/runs/:run/retry' },
+  ...of,
+  path: '/v1/runs/:run/retry',
   summary: 'Retries a failed run. Says what to do with each call that failed.',
   body: z.strictObject({
     reason: shapes.reason,
@@ -73,7 +78,8 @@ const retry = route({
     const { reason, calls, made_sure: madeSure } = call.body
     const run = await handleOf(call)
     await run.retry({
-      ...{ by: call.who.name, reason },
+      by: call.who.name,
+      reason,
       ...(calls === undefined ? {} : { calls: calls as Record<string, Fate> }),
       ...(madeSure === undefined ? {} : { madeSure }),
     })
@@ -82,7 +88,10 @@ const retry = route({
 })
 
 const failures = route({
-  ...{ ...of, method: 'GET', role: 'viewer', path: '/v1/runs/:run/failed-calls' },
+  ...of,
+  method: 'GET',
+  role: 'viewer',
+  path: '/v1/runs/:run/failed-calls',
   summary: 'The failed calls that a retry must name.',
   answer: z.object({ items: z.array(z.looseObject({ name: z.string() })), next: z.null() }),
   handler: async (call) => ({
@@ -91,7 +100,9 @@ const failures = route({
 })
 
 const pin = route({
-  ...{ ...of, ...small, path: '/v1/runs/:run/pin' },
+  ...of,
+  ...small,
+  path: '/v1/runs/:run/pin',
   summary: 'Goes back to an earlier, good checkpoint. What was done since stays on record.',
   body: z.strictObject({
     visit: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
@@ -111,5 +122,7 @@ export const actRoutes = [
   stop('pause', 'Begins nothing new, finishes what is under way, then pauses.'),
   stop('resume', 'Goes on after a pause.'),
   stop('cancel', 'Like a pause, but final. What is committed stays committed.'),
-  ...[retry, failures, pin],
+  retry,
+  failures,
+  pin,
 ]

@@ -35,7 +35,10 @@ const decideAlike = route({
     const { outcome, reason, evidence, made_sure: madeSure } = body
     const items = body.items.map(({ item_id: itemId, version }) => ({ itemId, version }))
     const results = await new Inbox(client).decideAll(items, {
-      ...{ outcome, reason, by: who.name, claims: who.claims },
+      outcome,
+      reason,
+      by: who.name,
+      claims: who.claims,
       ...(evidence === undefined ? {} : { evidence }),
       ...(madeSure === undefined ? {} : { madeSure }),
     })
@@ -61,7 +64,8 @@ const comment = route({
   status: 201,
   handler: async ({ params, body, client, who }) => {
     const { by, text, at } = await new Inbox(client).comment(params.item, {
-      ...{ by: who.name, text: body.text },
+      by: who.name,
+      text: body.text,
     })
     return { json: { by, text, at: iso(at) } }
   },

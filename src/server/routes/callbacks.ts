@@ -6,7 +6,11 @@ import { route } from '../http/route.ts'
 import * as shapes from '../http/shapes.ts'
 
 const settle = route({
-  ...{ method: 'POST', path: '/v1/callbacks', role: 'none', tag: 'callbacks', secret: true },
+  method: 'POST',
+  path: '/v1/callbacks',
+  role: 'none',
+  tag: 'callbacks',
+  secret: true,
   summary: 'Ends a deferred call, with its result or its error.',
   body: z.union([
     z.strictObject({ token: z.string().min(1).max(199), result: shapes.data }),

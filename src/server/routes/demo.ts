@@ -21,12 +21,22 @@ const answer = z.looseObject({
 export function demoRoutes(demo: DemoDesk): Route[] {
   return [
     route({
-      ...{ method: 'GET', path: '/v1/demo', role: 'viewer', tag, global: true, answer },
+      method: 'GET',
+      path: '/v1/demo',
+      role: 'viewer',
+      tag,
+      global: true,
+      answer,
       summary: 'The worker of the live demo, its deaths, and what its upstreams have done.',
       handler: () => ({ json: demo.status() }),
     }),
     route({
-      ...{ method: 'POST', path: '/v1/demo/kill', role: 'admin', tag, global: true, answer },
+      method: 'POST',
+      path: '/v1/demo/kill',
+      role: 'admin',
+      tag,
+      global: true,
+      answer,
       summary: 'Kills the worker (SIGKILL): now, or after the next effect or mail of an upstream.',
       status: 202,
       body: z.strictObject({ when: z.enum(['now', 'next_effect', 'next_mail']) }),
@@ -36,7 +46,12 @@ export function demoRoutes(demo: DemoDesk): Route[] {
       },
     }),
     route({
-      ...{ method: 'POST', path: '/v1/demo/plug', role: 'admin', tag, global: true, answer },
+      method: 'POST',
+      path: '/v1/demo/plug',
+      role: 'admin',
+      tag,
+      global: true,
+      answer,
       summary: 'Starts one LangGraph agent twice, plain and guarded, and kills both (SIGKILL).',
       status: 202,
       handler: async () => {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { iso } from '../../client/wire/iso.ts'
 import { workerJson } from '../../client/wire/worker.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { scopeGraph } from '../../model/run/scope.ts'
 import { runStates } from '../../model/run/states.ts'
@@ -16,7 +16,10 @@ const tag = 'fleet'
 const ended = ['completed', 'failed', 'cancelled']
 
 const versions = route({
-  ...{ method: 'GET', path: '/v1/versions', role: 'viewer', tag },
+  method: 'GET',
+  path: '/v1/versions',
+  role: 'viewer',
+  tag,
   summary: 'The versions of graphs, and what is left on each.',
   query: z.strictObject(shapes.paging),
   answer: shapes.list(z.looseObject({ graph: z.string(), version: z.string() })),
@@ -28,8 +31,12 @@ const versions = route({
           runStates.reduce((n, s) => n + (names.includes(s) ? (states[s] ?? 0) : 0), 0)
         const live = runStates.filter((state) => !ended.includes(state))
         return {
-          ...{ graph, version, registered_at: iso(registeredAt) },
-          ...{ live: sum(live), ended: sum(ended), states },
+          graph,
+          version,
+          registered_at: iso(registeredAt),
+          live: sum(live),
+          ended: sum(ended),
+          states,
           carried: graphs.has(`${graph}@${version}`),
         }
       })
@@ -38,7 +45,10 @@ const versions = route({
 })
 
 const tools = route({
-  ...{ method: 'GET', path: '/v1/tools', role: 'viewer', tag },
+  method: 'GET',
+  path: '/v1/tools',
+  role: 'viewer',
+  tag,
   summary: 'The tools of the graphs that this server carries, and what a replay does with each.',
   query: z.strictObject(shapes.paging),
   answer: shapes.list(z.looseObject({ tool_name: z.string(), replay_class: z.string() })),
@@ -53,13 +63,20 @@ const tools = route({
 function toolJson(graph: Graph, { name, replayClass, rules }: Tool) {
   const forever = rules.keyTtlMs === Number.POSITIVE_INFINITY
   return {
-    ...{ tool_name: name, graph: graph.id, replay_class: replayClass },
+    tool_name: name,
+    graph: graph.id,
+    replay_class: replayClass,
     key_ttl_ms: forever ? null : rules.keyTtlMs,
     key_for_ever: forever,
     has_probe: rules.probe !== null,
-    ...{ timeout_ms: rules.timeoutMs, quiet_ms: rules.quietMs, outlives: rules.outlives },
-    ...{ callback_ms: rules.callbackMs, share_ms: rules.shareMs, tags: rules.tags },
-    ...{ blast_radius: rules.blastRadius, attempts_max: rules.retry.attemptMax },
+    timeout_ms: rules.timeoutMs,
+    quiet_ms: rules.quietMs,
+    outlives: rules.outlives,
+    callback_ms: rules.callbackMs,
+    share_ms: rules.shareMs,
+    tags: rules.tags,
+    blast_radius: rules.blastRadius,
+    attempts_max: rules.retry.attemptMax,
     recovery: recoveryOf(replayClass, rules.probe !== null),
   }
 }
@@ -74,7 +91,11 @@ function recoveryOf(replayClass: Tool['replayClass'], probes: boolean): string {
 }
 
 const workers = route({
-  ...{ method: 'GET', path: '/v1/workers', role: 'viewer', tag, global: true },
+  method: 'GET',
+  path: '/v1/workers',
+  role: 'viewer',
+  tag,
+  global: true,
   summary: 'The processes that work on runs, and the runs of this namespace that each holds.',
   query: z.strictObject({ ...shapes.paging, all: shapes.flag.default(false) }),
   answer: shapes.list(z.looseObject({ worker_id: z.string(), state: z.string() })),
@@ -97,7 +118,11 @@ const workers = route({
 })
 
 const dead = route({
-  ...{ method: 'POST', path: '/v1/workers/:worker/dead', role: 'admin', tag, global: true },
+  method: 'POST',
+  path: '/v1/workers/:worker/dead',
+  role: 'admin',
+  tag,
+  global: true,
   summary: 'States on record that a worker is dead: its runs are taken over at once.',
   params: z.object({ worker: shapes.id }),
   bodyBytesMax: limits.smallBodyBytesMax,
@@ -108,7 +133,7 @@ const dead = route({
     const find = async () => (await store.workers()).find((row) => row.workerId === workerId)
     // A worker works for every namespace: who may speak for one only may not end it.
     if (who.namespace !== '*' || (await find()) === undefined) {
-      throw new CounterfoilError('WORKER_NOT_FOUND', `there is no worker ${workerId}`)
+      throw errorFor('WORKER_NOT_FOUND', workerId)
     }
     const proof = await server.proofOf(workerId, `stated by ${who.name}: ${body.proof}`)
     await store.declareDead(workerId, proof)

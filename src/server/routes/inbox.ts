@@ -28,7 +28,10 @@ function listed(item: Item, now: number) {
 }
 
 const list = route({
-  ...{ method: 'GET', path: '/v1/inbox', role: 'viewer', tag },
+  method: 'GET',
+  path: '/v1/inbox',
+  role: 'viewer',
+  tag,
   summary: 'What waits, oldest first; or what was decided, newest first.',
   query: z.strictObject({
     ...shapes.paging,
@@ -42,7 +45,10 @@ const list = route({
   handler: async ({ query, client: { store, clock, namespace } }) => {
     const { kind, state, queue, run, overdue } = query
     const { items, next } = await store.listItems({
-      ...{ namespace, state, newestFirst: state !== 'open', ...shapes.pageOf(query) },
+      namespace,
+      state,
+      newestFirst: state !== 'open',
+      ...shapes.pageOf(query),
       ...(kind === undefined ? {} : { kind }),
       ...(queue === undefined ? {} : { queue }),
       ...(run === undefined ? {} : { runId: run }),
@@ -71,7 +77,8 @@ export async function shownItem(call: Call<{ item: string }>) {
   const next = item.state === 'open' ? null : await nextFor(store, item, by)
   return {
     ...itemViewJson(look),
-    ...{ waited_ms: listed(item, now).waited_ms, overdue: listed(item, now).overdue },
+    waited_ms: listed(item, now).waited_ms,
+    overdue: listed(item, now).overdue,
     run: run && { ...runJson(run), started_by: run.startedBy },
     events: events.items.map((row) => ({ id: row.id, ...eventJson(row) })),
     quiet_until: item.quietUntil === null ? null : iso(item.quietUntil),
@@ -90,7 +97,11 @@ function resultSchema(graph: Graph | undefined, { body: { subject, answer } }: I
 }
 
 const show = route({
-  ...{ method: 'GET', path: '/v1/inbox/:item', role: 'viewer', tag, params },
+  method: 'GET',
+  path: '/v1/inbox/:item',
+  role: 'viewer',
+  tag,
+  params,
   summary: 'An item with all that is needed to decide it, and what each outcome means.',
   answer: shapes.item,
   handler: async (call) => ({ json: await shownItem(call) }),
@@ -104,7 +115,11 @@ const record = z.strictObject({
 })
 
 const decide = route({
-  ...{ method: 'POST', path: '/v1/inbox/:item/decision', role: 'operator', tag, params },
+  method: 'POST',
+  path: '/v1/inbox/:item/decision',
+  role: 'operator',
+  tag,
+  params,
   summary: 'Decides. If two people decide at once, one decision counts and the other is told.',
   body: z.strictObject({
     outcome: shapes.outcome,
@@ -121,7 +136,11 @@ const decide = route({
   handler: async ({ params: { item }, body, who, client }) => {
     const { outcome, reason, version, evidence, made_sure: madeSure, looked_at: lookedAt } = body
     const decision = await new Inbox(client).decide(item, {
-      ...{ outcome, reason, version, by: who.name, claims: who.claims },
+      outcome,
+      reason,
+      version,
+      by: who.name,
+      claims: who.claims,
       ...('result' in body ? { result: body.result } : {}),
       ...(body.record === undefined ? {} : { record: recordOf(body.record) }),
       ...(evidence === undefined ? {} : { evidence }),

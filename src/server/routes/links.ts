@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Inbox, type ItemView } from '../../client/inbox/inbox.ts'
 import { decisionJson } from '../../client/wire/rows.ts'
 import { outcomesThat } from '../../model/decisions/outcomes.ts'
-import { CounterfoilError, isCounterfoilError } from '../../model/errors.ts'
+import { errorFor, isCounterfoilError } from '../../model/errors.ts'
 import { roles } from '../auth/principal.ts'
 import { parseJson, textOf } from '../http/json.ts'
 import * as limits from '../http/limits.ts'
@@ -51,13 +51,12 @@ const make = route({
     const { item_id: itemId, version, outcomes, by = who.name } = body
     // A link acts as whoever it is for: only an admin makes one for somebody else.
     if (by !== who.name && roles.indexOf(who.role) < roles.indexOf('admin')) {
-      throw new CounterfoilError('ROLE_FORBIDDEN', 'a link for somebody else needs the role admin')
+      throw errorFor('ROLE_FORBIDDEN', 'a link for somebody else needs the role admin')
     }
     const item = await new Inbox(client).get(itemId)
     const other = outcomes.find((outcome) => !item.outcomes.includes(outcome))
     if (other !== undefined) {
-      const message = `item ${itemId} has no "${other}", which the link would say`
-      throw new CounterfoilError('LINK_INVALID', message)
+      throw errorFor('LINK_INVALID', itemId, other)
     }
     const claims = by === who.name ? who.claims : []
     const { store, namespace } = client
@@ -81,7 +80,7 @@ const look = route({
       const { store } = call.server
       const link = await findLink(store, call.params.token)
       if ((await store.getItem(link.namespace, link.itemId)) === null)
-        throw new CounterfoilError('LINK_NOT_FOUND', 'the item of this link no longer exists')
+        throw errorFor('LINK_NOT_FOUND', 'the item of this link no longer exists')
       const inbox = new Inbox(call.server.clientOf(link.namespace))
       const item = await inbox.get(link.itemId, { by: link.by, claims: link.claims })
       // What would be refused is said before anybody writes a reason.
@@ -129,14 +128,11 @@ function said({ request, bytes }: Call, link: Link) {
     : Object.fromEntries(new URLSearchParams(text))
   const parsed = form.safeParse(given)
   if (!parsed.success)
-    throw new CounterfoilError('REQUEST_INVALID', 'body: `outcome` and `reason` are required')
+    throw errorFor('REQUEST_INVALID', 'body', '`outcome` and `reason` are required')
   const [only] = link.outcomes
   const outcome = parsed.data.outcome ?? (link.outcomes.length === 1 ? only : undefined)
   if (outcome === undefined || !link.outcomes.includes(outcome)) {
-    throw new CounterfoilError(
-      'REQUEST_INVALID',
-      `outcome: this link allows ${link.outcomes.join(' or ')}`,
-    )
+    throw errorFor('REQUEST_INVALID', 'outcome', `this link allows ${link.outcomes.join(' or ')}`)
   }
   return { outcome, reason: parsed.data.reason || `${outcome} by link` }
 }

@@ -1,6 +1,6 @@
 // What is asked about the server itself.
 import { z } from 'zod'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { everywhere } from '../auth/principal.ts'
 import { metricsText } from '../health/metrics.ts'
 import { type Call, route } from '../http/route.ts'
@@ -12,20 +12,26 @@ const scopeOf = ({ who, client }: Call) => {
 }
 
 const health = route({
-  ...{ method: 'GET', path: '/v1/health', role: 'none', tag },
+  method: 'GET',
+  path: '/v1/health',
+  role: 'none',
+  tag,
   summary: 'Whether the process answers.',
   answer: z.object({ ok: z.literal(true) }),
   handler: () => ({ json: { ok: true } }),
 })
 
 const ready = route({
-  ...{ method: 'GET', path: '/v1/ready', role: 'none', tag },
+  method: 'GET',
+  path: '/v1/ready',
+  role: 'none',
+  tag,
   summary: 'Whether the store answers and may be worked on.',
   answer: z.object({ ok: z.literal(true) }),
   handler: async ({ server: { store } }) => {
     const moved = await store.moved()
     if (moved !== null)
-      throw new CounterfoilError(
+      throw errorFor(
         'STORE_MOVED',
         'the store was moved or copied; `counterfoil store status` says more',
       )
@@ -34,7 +40,11 @@ const ready = route({
 })
 
 const metrics = route({
-  ...{ method: 'GET', path: '/v1/metrics', role: 'viewer', tag, type: 'text/plain' },
+  method: 'GET',
+  path: '/v1/metrics',
+  role: 'viewer',
+  tag,
+  type: 'text/plain',
   summary: 'Metrics as Prometheus reads them. Those about runs are of one namespace.',
   handler: async (call) => {
     const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
@@ -43,7 +53,10 @@ const metrics = route({
 })
 
 const stats = route({
-  ...{ method: 'GET', path: '/v1/stats', role: 'viewer', tag },
+  method: 'GET',
+  path: '/v1/stats',
+  role: 'viewer',
+  tag,
   summary: 'The figures of the Health page: now, and of each minute of the last hour.',
   answer: z.looseObject({
     at: z.string(),

@@ -8,7 +8,7 @@ import { iso } from '../../client/wire/iso.ts'
 import { entryJson } from '../../client/wire/ledger.ts'
 import { decisionJson, eventJson, runJson } from '../../client/wire/rows.ts'
 import { documentJson, previewJson } from '../../client/wire/run.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { parseStored } from '../../model/json/stored.ts'
 import { attemptName } from '../../model/run/attempt-id.ts'
 import type { Attempt, Run } from '../../model/run/records.ts'
@@ -27,13 +27,14 @@ type RunCall = Call<{ run: string }>
 export async function runOf({ client, params: { run: runId } }: RunCall): Promise<Run> {
   const run = await client.store.getRun({ namespace: client.namespace, runId })
   if (run) return run
-  throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`)
+  throw errorFor('RUN_NOT_FOUND', runId)
 }
 
 const handleOf = ({ client, params: { run } }: RunCall) => new RunHandle(client, run)
 
 const show = route({
-  ...{ ...of, path: '/v1/runs/:run' },
+  ...of,
+  path: '/v1/runs/:run',
   summary: 'A run, with the nodes it has been through and how many children it has.',
   answer: shapes.run,
   handler: async (call) => {
@@ -46,9 +47,13 @@ const show = route({
       json: {
         ...runJson(run),
         ...(output === null ? {} : { output: parseStored(output, `the output of ${run.runId}`) }),
-        ...{ started_by: run.startedBy, parent_run_id: run.parentRunId },
-        ...{ ended_at: iso(run.endedAt), swept: run.swept, fence: run.fence },
-        ...{ children_count: items.length, path: await pathOf(call, run) },
+        started_by: run.startedBy,
+        parent_run_id: run.parentRunId,
+        ended_at: iso(run.endedAt),
+        swept: run.swept,
+        fence: run.fence,
+        children_count: items.length,
+        path: await pathOf(call, run),
       },
     }
   },
@@ -57,12 +62,15 @@ const show = route({
 async function pathOf({ client: { store } }: RunCall, run: Run) {
   const rows = (await store.listCheckpoints(run)).filter((row) => row.generation === run.generation)
   return rows.slice(-limits.rowsMax).map(({ node, visit, createdAt }) => ({
-    ...{ node, visit, at: iso(createdAt) },
+    node,
+    visit,
+    at: iso(createdAt),
   }))
 }
 
 const state = route({
-  ...{ ...of, path: '/v1/runs/:run/state' },
+  ...of,
+  path: '/v1/runs/:run/state',
   summary: 'The state at the present checkpoint, or at an earlier visit.',
   query: z.strictObject({ visit: shapes.count(Number.MAX_SAFE_INTEGER).optional() }),
   answer: z.object({ visit: z.number(), state: shapes.data }),
@@ -74,7 +82,8 @@ const state = route({
 })
 
 const ledger = route({
-  ...{ ...of, path: '/v1/runs/:run/ledger' },
+  ...of,
+  path: '/v1/runs/:run/ledger',
   summary: 'Its calls with their attempts, evidence and decisions.',
   query: paged,
   answer: shapes.list(shapes.call),
@@ -88,15 +97,21 @@ const ledger = route({
 function attemptJson(row: Attempt) {
   return {
     attempt_id: attemptName(row.attemptId),
-    ...{ attempt: row.attempt, worker_id: row.workerId, fence: row.fence },
-    ...{ dispatched_at: iso(row.dispatchedAt), ended_at: iso(row.endedAt) },
-    ...{ outcome: row.outcome, outlives: row.outlives, quiet_ms: row.quietMs },
+    attempt: row.attempt,
+    worker_id: row.workerId,
+    fence: row.fence,
+    dispatched_at: iso(row.dispatchedAt),
+    ended_at: iso(row.endedAt),
+    outcome: row.outcome,
+    outlives: row.outlives,
+    quiet_ms: row.quietMs,
     heard_at: iso(row.beatAt),
   }
 }
 
 const attempts = route({
-  ...{ ...of, path: '/v1/runs/:run/attempts' },
+  ...of,
+  path: '/v1/runs/:run/attempts',
   summary: 'Every dispatch of every call, in the order of sending.',
   query: paged,
   answer: shapes.list(z.looseObject({ attempt_id: z.string(), attempt: z.number() })),
@@ -107,7 +122,8 @@ const attempts = route({
 })
 
 const checkpoints = route({
-  ...{ ...of, path: '/v1/runs/:run/checkpoints' },
+  ...of,
+  path: '/v1/runs/:run/checkpoints',
   summary: 'Its checkpoints, without their bodies; /state reads one.',
   query: paged,
   answer: shapes.list(z.looseObject({ visit: z.number(), node: z.string(), digest: z.string() })),
@@ -118,7 +134,8 @@ const checkpoints = route({
 })
 
 const events = route({
-  ...{ ...of, path: '/v1/runs/:run/events' },
+  ...of,
+  path: '/v1/runs/:run/events',
   summary: 'Its history. `after` continues after an event.',
   query: z.strictObject({
     ...shapes.paging,
@@ -137,7 +154,8 @@ const events = route({
 })
 
 const decisions = route({
-  ...{ ...of, path: '/v1/runs/:run/decisions' },
+  ...of,
+  path: '/v1/runs/:run/decisions',
   summary: 'The decisions about it, and whether each of them verifies.',
   query: paged,
   answer: shapes.list(shapes.decision),
@@ -149,7 +167,8 @@ const decisions = route({
 })
 
 const children = route({
-  ...{ ...of, path: '/v1/runs/:run/children' },
+  ...of,
+  path: '/v1/runs/:run/children',
   summary: 'The runs that it has started.',
   query: paged,
   answer: shapes.list(shapes.run),
@@ -163,14 +182,16 @@ const children = route({
 })
 
 const preview = route({
-  ...{ ...of, path: '/v1/runs/:run/preview' },
+  ...of,
+  path: '/v1/runs/:run/preview',
   summary: 'What would happen to each recorded call if its worker died now.',
   answer: z.looseObject({ replay: z.number(), rerun: z.number(), park: z.number() }),
   handler: async (call) => ({ json: previewJson(await handleOf(call).preview()) }),
 })
 
 const document = route({
-  ...{ ...of, path: '/v1/runs/:run/document' },
+  ...of,
+  path: '/v1/runs/:run/document',
   summary: 'Everything that a model’s context is rebuilt from.',
   answer: z.looseObject({ run_id: z.string() }),
   handler: async (call) => {
@@ -180,7 +201,8 @@ const document = route({
 })
 
 const graph = route({
-  ...{ ...of, path: '/v1/runs/:run/graph' },
+  ...of,
+  path: '/v1/runs/:run/graph',
   summary: 'Its nodes, its declared edges, and how often it has gone each edge.',
   answer: z.object({
     start: z.string(),
@@ -210,6 +232,15 @@ const graph = route({
 })
 
 export const runRoutes = [
-  ...[show, state, ledger, attempts, checkpoints, events, decisions, children, preview, document],
+  show,
+  state,
+  ledger,
+  attempts,
+  checkpoints,
+  events,
+  decisions,
+  children,
+  preview,
+  document,
   graph,
 ]

@@ -4,7 +4,7 @@ import { registerGraphs } from '../../client/run/graphs.ts'
 import { startRun } from '../../client/run/start.ts'
 import { runJson } from '../../client/wire/rows.ts'
 import { timeId } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { runStates } from '../../model/run/states.ts'
 import { route } from '../http/route.ts'
@@ -13,7 +13,10 @@ import * as shapes from '../http/shapes.ts'
 const tag = 'runs'
 
 const listRuns = route({
-  ...{ method: 'GET', path: '/v1/runs', role: 'viewer', tag },
+  method: 'GET',
+  path: '/v1/runs',
+  role: 'viewer',
+  tag,
   summary: 'Runs, the newest first; searched by a part of their id.',
   query: z.strictObject({
     ...shapes.paging,
@@ -27,7 +30,9 @@ const listRuns = route({
   handler: async ({ query, client: { store, namespace } }) => {
     const { state, graph, q, parent, order } = query
     const { items, next } = await store.listRuns({
-      ...{ namespace, newestFirst: order === 'newest', ...shapes.pageOf(query) },
+      namespace,
+      newestFirst: order === 'newest',
+      ...shapes.pageOf(query),
       ...(state === undefined ? {} : { state }),
       ...(graph === undefined ? {} : { graph }),
       ...(q === undefined ? {} : { idContains: q }),
@@ -38,7 +43,10 @@ const listRuns = route({
 })
 
 const start = route({
-  ...{ method: 'POST', path: '/v1/runs', role: 'operator', tag },
+  method: 'POST',
+  path: '/v1/runs',
+  role: 'operator',
+  tag,
   summary: 'Starts a run. The same id, graph and input again attach to the same run.',
   body: z.strictObject({
     /** Name, or `name@version`; of a name alone the newest version that the server carries. */
@@ -67,8 +75,8 @@ function newest(graphs: ReadonlyMap<string, Graph>, wanted: string): Graph {
     a.version.localeCompare(b.version, 'en', { numeric: true })
   const last = found.sort(numeric).at(-1)
   if (last) return last
-  const message = `this server carries no graph ${JSON.stringify(wanted)}; see GET /v1/versions`
-  throw new CounterfoilError('GRAPH_UNKNOWN', message)
+  const name = JSON.stringify(wanted)
+  throw errorFor('GRAPH_UNKNOWN', name, 'is not on this server', 'see GET /v1/versions')
 }
 
 export const runsRoutes = [listRuns, start]

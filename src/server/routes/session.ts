@@ -27,14 +27,21 @@ function shown({ server, client }: Call, who: Call['who'], csrf: string | null) 
 }
 
 const show = route({
-  ...{ method: 'GET', path: '/v1/session', role: 'viewer', tag },
+  method: 'GET',
+  path: '/v1/session',
+  role: 'viewer',
+  tag,
   summary: 'Who asks, and the CSRF token that writes by cookie need.',
   answer: about.loose(),
   handler: (call) => ({ json: shown(call, call.who, call.who.session?.csrf ?? null) }),
 })
 
 const signIn = route({
-  ...{ method: 'POST', path: '/v1/session', role: 'none', tag, secret: true },
+  method: 'POST',
+  path: '/v1/session',
+  role: 'none',
+  tag,
+  secret: true,
   summary: 'Signs in with a token: sets the session cookie.',
   bodyBytesMax: limits.smallBodyBytesMax,
   body: z.strictObject({ token: z.string().max(200) }),
@@ -54,7 +61,11 @@ const signIn = route({
 })
 
 const signOut = route({
-  ...{ method: 'DELETE', path: '/v1/session', role: 'viewer', tag, status: 204 },
+  method: 'DELETE',
+  path: '/v1/session',
+  role: 'viewer',
+  tag,
+  status: 204,
   summary: 'Signs out: the session ends here and in the browser.',
   handler: async ({ server, who }) =>
     new Response(null, {
@@ -64,7 +75,12 @@ const signOut = route({
 })
 
 const enter = route({
-  ...{ method: 'GET', path: '/enter', role: 'none', tag, type: 'text/html', status: 303 },
+  method: 'GET',
+  path: '/enter',
+  role: 'none',
+  tag,
+  type: 'text/html',
+  status: 303,
   summary: 'Signs in by the URL that the server has printed: once.',
   query: z.strictObject({ ticket: z.string().max(200) }),
   handler: async ({ query, server, who }) => {

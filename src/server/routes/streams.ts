@@ -13,7 +13,8 @@ const of = { method: 'GET', role: 'viewer', tag, type: 'text/event-stream' } as 
 const behind = shapes.count(Number.MAX_SAFE_INTEGER)
 
 const run = route({
-  ...{ ...of, path: '/v1/runs/:run/stream' },
+  ...of,
+  path: '/v1/runs/:run/stream',
   summary: 'The history of a run as it is written. `Last-Event-ID` continues after one.',
   params: z.object({ run: shapes.id }),
   query: z.strictObject({ after: behind.optional() }),
@@ -27,7 +28,9 @@ const run = route({
       const { items } = await client.store.listEvents(found, page)
       after = items.at(-1)?.id ?? after
       return items.map((row) => ({
-        ...{ id: String(row.id), event: 'event', data: { id: row.id, ...eventJson(row) } },
+        id: String(row.id),
+        event: 'event',
+        data: { id: row.id, ...eventJson(row) },
       }))
     }
     return server.streams.respond(server, request, look, limits.streamPollMs)
@@ -52,7 +55,8 @@ async function picture(store: LedgerPort & InboxPort, namespace: string) {
 }
 
 const hints = route({
-  ...{ ...of, path: '/v1/stream' },
+  ...of,
+  path: '/v1/stream',
   summary: 'Hints that something has changed: `{ runs, inbox }`. After one, ask again.',
   handler: async ({ server, request, client: { store, namespace } }) => {
     let last: Awaited<ReturnType<typeof picture>> | null = null

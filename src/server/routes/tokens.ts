@@ -1,6 +1,6 @@
 // Tokens, for admins. An admin of one namespace sees and makes those of it only.
 import { z } from 'zod'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { everywhere, type Principal, roles } from '../auth/principal.ts'
 import { createToken, listTokens, revokeToken, tokenJson } from '../auth/tokens.ts'
 import * as limits from '../http/limits.ts'
@@ -15,7 +15,10 @@ const shown = z.looseObject({ token_id: z.string(), name: z.string(), role: z.en
 const scopeOf = (who: Principal) => who.namespace
 
 const list = route({
-  ...{ method: 'GET', path: '/v1/tokens', role: 'admin', tag },
+  method: 'GET',
+  path: '/v1/tokens',
+  role: 'admin',
+  tag,
   summary: 'The tokens, without their secrets.',
   query: z.strictObject(shapes.paging),
   answer: shapes.list(shown),
@@ -26,7 +29,11 @@ const list = route({
 })
 
 const create = route({
-  ...{ method: 'POST', path: '/v1/tokens', role: 'admin', tag, secret: true },
+  method: 'POST',
+  path: '/v1/tokens',
+  role: 'admin',
+  tag,
+  secret: true,
   summary: 'Makes a token. It is shown once, here.',
   bodyBytesMax: limits.smallBodyBytesMax,
   body: z.strictObject({
@@ -45,19 +52,27 @@ const create = route({
   handler: async ({ body, who, client: { store, clock, namespace: own } }) => {
     const { name, role, groups = [], expires_in_ms: ms, namespace = own } = body
     if (who.namespace !== everywhere && namespace !== who.namespace) {
-      const message = `this token is for the namespace ${who.namespace}`
-      throw new CounterfoilError('NAMESPACE_FORBIDDEN', message)
+      throw errorFor('NAMESPACE_FORBIDDEN', who.namespace)
     }
     const expiresAt = ms === undefined ? null : clock.now() + ms
     const made = await createToken(store, {
-      ...{ name, role, namespace, groups, expiresAt, by: who.name },
+      name,
+      role,
+      namespace,
+      groups,
+      expiresAt,
+      by: who.name,
     })
     return { json: { token: made.token, ...tokenJson(made.row) } }
   },
 })
 
 const revoke = route({
-  ...{ method: 'DELETE', path: '/v1/tokens/:token', role: 'admin', tag, status: 204 },
+  method: 'DELETE',
+  path: '/v1/tokens/:token',
+  role: 'admin',
+  tag,
+  status: 204,
   summary: 'Revokes a token; its sessions end with it.',
   params: z.object({ token: shapes.id }),
   handler: async ({ params, who, client: { store } }) => {

@@ -1,6 +1,6 @@
 // Webhooks in and out: who is told of what, what became of it, and who may tell us something.
 import { z } from 'zod'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { rowsOf } from '../../store/pages.ts'
 import * as limits from '../http/limits.ts'
 import { part } from '../http/page.ts'
@@ -52,10 +52,12 @@ const add = route({
     const { url, kinds, queues, format, links_for: linksFor, allow_private: allowPrivate } = body
     if (allowPrivate === true && who.namespace !== '*') {
       const message = 'addresses of this network are allowed by an admin of all namespaces only'
-      throw new CounterfoilError('ROLE_FORBIDDEN', message)
+      throw errorFor('ROLE_FORBIDDEN', message)
     }
     const made = await subscription.addSubscription(store, {
-      ...{ namespace, url, by: who.name },
+      namespace,
+      url,
+      by: who.name,
       ...(kinds === undefined ? {} : { kinds: [...new Set(kinds)] }),
       ...(queues === undefined ? {} : { queues }),
       ...(format === undefined ? {} : { format }),
@@ -133,7 +135,9 @@ const addSource = route({
   handler: async ({ body, who, client: { store, namespace }, server }) => {
     const { name, acts, trusts_by: trustsBy, claims } = body
     const made = await source.addSource(store, {
-      ...{ namespace, name, by: who.name },
+      namespace,
+      name,
+      by: who.name,
       ...(acts === undefined ? {} : { acts }),
       ...(trustsBy === undefined ? {} : { trustsBy }),
       ...(claims === undefined ? {} : { claims }),
@@ -178,7 +182,15 @@ const take = route({
 })
 
 export const webhookRoutes: Route[] = [
-  ...[list, add, deliveries, retry, remove],
-  ...[sources, addSource, rotate, removeSource, take],
+  list,
+  add,
+  deliveries,
+  retry,
+  remove,
+  sources,
+  addSource,
+  rotate,
+  removeSource,
+  take,
   ...linkRoutes,
 ]

@@ -3,25 +3,43 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 
 const inner = new BlockList()
 for (const [net, bits] of [
-  ...[['0.0.0.0', 8] as const, ['10.0.0.0', 8] as const, ['100.64.0.0', 10] as const],
-  ...[['127.0.0.0', 8] as const, ['169.254.0.0', 16] as const, ['172.16.0.0', 12] as const],
-  ...[['192.0.0.0', 24] as const, ['192.0.2.0', 24] as const, ['192.88.99.0', 24] as const],
-  ...[['192.168.0.0', 16] as const, ['198.18.0.0', 15] as const, ['198.51.100.0', 24] as const],
-  ...[['203.0.113.0', 24] as const, ['224.0.0.0', 4] as const, ['240.0.0.0', 4] as const],
-]) {
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+] as const) {
   inner.addSubnet(net, bits, 'ipv4')
 }
 for (const [net, bits] of [
-  ...[['::', 96] as const, ['64:ff9b::', 96] as const, ['64:ff9b:1::', 48] as const],
-  ...[['100::', 64] as const, ['2001::', 23] as const, ['2001:db8::', 32] as const],
-  ...[['2002::', 16] as const, ['3fff::', 20] as const, ['5f00::', 16] as const],
-  ...[['fc00::', 7] as const, ['fe80::', 10] as const, ['fec0::', 10] as const],
-  ['ff00::', 8] as const,
-]) {
+  ['::', 96],
+  ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['100::', 64],
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+  ['5f00::', 16],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['fec0::', 10],
+  ['ff00::', 8],
+] as const) {
   inner.addSubnet(net, bits, 'ipv6')
 }
 
@@ -62,8 +80,5 @@ export function guardedLookup(rules: AddressRules): LookupFunction {
 }
 
 export function forbidden(host: string, address: string): CounterfoilError {
-  return new CounterfoilError(
-    'WEBHOOK_ADDRESS',
-    `${host} resolves to ${address}, which is a private address`,
-  )
+  return errorFor('WEBHOOK_ADDRESS', host, address)
 }

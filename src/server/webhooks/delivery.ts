@@ -1,7 +1,7 @@
 // One delivery: what is to be told to one receiver, and how far that is. Its id is a hash of the
 // notice and the subscription: however often it is made, it is one, and it is sent under that id.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { sha256 } from '../../model/json/canonical.ts'
 import type { Notice } from '../../model/run/records.ts'
 import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
@@ -45,7 +45,12 @@ export async function addDelivery(
 ): Promise<void> {
   const { namespace } = notice
   const body: DeliveryBody = {
-    ...{ webhookId, notice, state: 'waiting', attempts: 0, last: null, lastAt: null },
+    webhookId,
+    notice,
+    state: 'waiting',
+    attempts: 0,
+    last: null,
+    lastAt: null,
   }
   const id = deliveryId(notice, webhookId)
   const times = { dueAt: store.clock.now(), expiresAt: null }
@@ -78,12 +83,11 @@ export async function retryDelivery(
   id: string,
 ): Promise<Delivery> {
   const row = await store.getDocument(kind, namespace, id)
-  if (row === null) throw new CounterfoilError('DELIVERY_NOT_FOUND', `there is no delivery ${id}`)
+  if (row === null) throw errorFor('DELIVERY_NOT_FOUND', id)
   const change = { state: 'waiting', attempts: 0 } as const
   const made = await putDelivery(store, read(row), change, store.clock.now())
   if (made) return made
-  const message = `delivery ${id} is being sent at this moment; look again`
-  throw new CounterfoilError('DELIVERY_BUSY', message, { retryable: true })
+  throw errorFor('DELIVERY_BUSY', id)
 }
 
 export function deliveryJson(one: Delivery) {

@@ -125,7 +125,8 @@ export class Dispatcher {
       const body = payloadOf(notice, subscription.format, publicUrl(), links)
       const headers = {
         ...signedHeaders(secret, delivery.id, store.clock.now(), body),
-        ...{ 'content-type': 'application/json', 'user-agent': 'counterfoil' },
+        'content-type': 'application/json',
+        'user-agent': 'counterfoil',
       }
       const { status, answer } = await send(
         subscription.url,

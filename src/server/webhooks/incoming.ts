@@ -7,7 +7,7 @@ import { Inbox } from '../../client/inbox/inbox.ts'
 import type { ClientContext } from '../../client/run/run.ts'
 import { sendSignal } from '../../client/run/signal.ts'
 import { decisionJson } from '../../client/wire/rows.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { DocumentsPort, Timed } from '../../store/store.ts'
 import type { ServerContext } from '../context.ts'
 import { parseJson, textOf } from '../http/json.ts'
@@ -60,10 +60,7 @@ export async function receive(
   const { source } = found
   const said = read(parseJson(textOf(bytes)))
   if (!source.acts.includes(said.type)) {
-    throw new CounterfoilError(
-      'SOURCE_FORBIDDEN',
-      `source ${source.name} may not send ${said.type}`,
-    )
+    throw errorFor('SOURCE_FORBIDDEN', source.name, said.type)
   }
   const client = server.clientOf(source.namespace)
   return once(store, source, id, () => obey(client, source, id, said))
@@ -73,8 +70,8 @@ function read(value: unknown): Incoming {
   const parsed = incoming.safeParse(value)
   if (parsed.success) return parsed.data
   const [first] = parsed.error.issues
-  const message = `body: ${first?.path.map(String).join('.') || 'it'}: ${first?.message}`
-  throw new CounterfoilError('REQUEST_INVALID', message)
+  const what = `${first?.path.map(String).join('.') || 'it'}: ${first?.message}`
+  throw errorFor('REQUEST_INVALID', 'body', what)
 }
 
 async function once(
@@ -89,8 +86,7 @@ async function once(
     return store.putDocument({ ...row, bodyJson: '{}', dueAt: null, expiresAt }, ifVersion)
   }
   if (!(await put(takenMs, null))) {
-    const message = 'a request with this webhook-id was taken before; it counts once'
-    throw new CounterfoilError('WEBHOOK_REPLAYED', message)
+    throw errorFor('WEBHOOK_REPLAYED')
   }
   try {
     const answer = await work()
@@ -120,7 +116,11 @@ async function obey(client: ClientContext, source: Source, id: string, said: Inc
   // Who is behind a request is what its source says only where that was agreed on.
   const who = source.trustsBy && by !== undefined ? by : `hook:${source.name}`
   const made = await new Inbox(client).decide(itemId, {
-    ...{ outcome, reason, version, by: who, claims: source.claims },
+    outcome,
+    reason,
+    version,
+    by: who,
+    claims: source.claims,
     ...(result === undefined ? {} : { result }),
     evidence: `webhook ${id} of ${source.name}${by === undefined ? '' : `, which names ${by}`}`,
   })
@@ -128,5 +128,5 @@ async function obey(client: ClientContext, source: Source, id: string, said: Inc
 }
 
 function unknown(): CounterfoilError {
-  return new CounterfoilError('SIGNATURE_INVALID', 'the request was refused: it has no signature')
+  return errorFor('SIGNATURE_INVALID', 'it has no signature')
 }

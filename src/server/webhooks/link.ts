@@ -2,7 +2,7 @@
 // hash. Looking at it does nothing, because mail scanners look at everything; it is used by a POST.
 import type { DecideRequest } from '../../model/decisions/decide.ts'
 import { outcomesOf, outcomesThat } from '../../model/decisions/outcomes.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Notice, Outcome } from '../../model/run/records.ts'
 import type { DocumentsPort, InboxPort, Timed } from '../../store/store.ts'
 import { format, matches, newSecret, parseSecret } from '../auth/secret.ts'
@@ -72,7 +72,7 @@ export async function findLink(store: Timed<DocumentsPort>, token: string): Prom
   const found = said && (await store.getDocument(...place, said.id))
   const row = found && (JSON.parse(found.bodyJson) as Row)
   if (said === null || !matches(said.secret, row?.hash ?? null) || row === null) {
-    throw new CounterfoilError('LINK_NOT_FOUND', 'this link is unknown, or has expired')
+    throw errorFor('LINK_NOT_FOUND', 'this link is unknown, or has expired')
   }
   if (row.used) throw used()
   await checkMaker(store, row)
@@ -85,7 +85,7 @@ export async function findLink(store: Timed<DocumentsPort>, token: string): Prom
 async function checkMaker(store: Timed<DocumentsPort>, { tokenId, madeBy }: Row): Promise<void> {
   if (!tokenId || (await store.getDocument('token', '', tokenId)) !== null) return
   const message = `this link has ended: the token of ${madeBy}, who made it, was revoked or expired`
-  throw new CounterfoilError('LINK_NOT_FOUND', message)
+  throw errorFor('LINK_NOT_FOUND', message)
 }
 
 /**
@@ -130,5 +130,5 @@ export async function makeLinks(
 }
 
 function used(): CounterfoilError {
-  return new CounterfoilError('LINK_USED', 'this link was already used: a link decides once')
+  return errorFor('LINK_USED')
 }

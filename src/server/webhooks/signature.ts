@@ -2,7 +2,7 @@
 // they came, with a secret `whsec_…`. Tested against their own library.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { randomHex } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 
 /** How far the sender's clock may be from ours; what is older is refused. */
 export const toleranceMs = 5 * 60_000
@@ -75,5 +75,5 @@ function isSame(a: string, b: string): boolean {
 }
 
 function refused(why: string): CounterfoilError {
-  return new CounterfoilError('SIGNATURE_INVALID', `the request was refused: ${why}`)
+  return errorFor('SIGNATURE_INVALID', why)
 }

@@ -1,6 +1,6 @@
 // Who may send webhooks here: named sources with secrets, two of them while one is being replaced.
 import { randomHex } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
 import { newSigningSecret } from './signature.ts'
@@ -106,8 +106,7 @@ export async function rotateSource(
     ...(last ? [{ secret: last.secret, until }] : []),
   ]
   if (await put(store, id, { ...body, secrets }, row.version)) return secret
-  const message = `source ${id} was changed at this moment; look again`
-  throw new CounterfoilError('SOURCE_BUSY', message, { retryable: true })
+  throw errorFor('SOURCE_BUSY', id)
 }
 
 export async function removeSource(
@@ -122,7 +121,7 @@ export async function removeSource(
 async function own(store: Timed<DocumentsPort>, namespace: string, id: string): Promise<Document> {
   const row = await store.getDocument(...place, id)
   if (row && read(row).namespace === namespace) return row
-  throw new CounterfoilError('SOURCE_NOT_FOUND', `there is no source ${id}`)
+  throw errorFor('SOURCE_NOT_FOUND', id)
 }
 
 export function sourceJson(one: Source) {

@@ -1,7 +1,7 @@
 // Who is told of what: rows of the server's own. The signing secret is shown once, when it is made,
 // and lies in the store encrypted.
 import { randomHex } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { NoticeKind } from '../../model/run/records.ts'
 import { rowsOf } from '../../store/pages.ts'
 import type { Document, DocumentsPort, Timed } from '../../store/store.ts'
@@ -55,7 +55,7 @@ export async function addSubscription(
 
 /** HTTPS, unless it goes to a network that was allowed by name. */
 function checkUrl(url: string, allowPrivate: boolean): void {
-  const bad = (what: string) => new CounterfoilError('WEBHOOK_INVALID', `webhook: ${what}`)
+  const bad = (what: string) => errorFor('WEBHOOK_INVALID', what)
   if (!URL.canParse(url) || url.length > 2_048) throw bad('`url` must be a URL')
   const { protocol, username, password, hostname } = new URL(url)
   if (protocol !== 'https:' && !(protocol === 'http:' && allowPrivate)) {
@@ -99,7 +99,7 @@ export async function removeSubscription(
   id: string,
 ) {
   if (await store.deleteDocument(kind, namespace, id)) return
-  throw new CounterfoilError('WEBHOOK_NOT_FOUND', `there is no webhook ${id}`)
+  throw errorFor('WEBHOOK_NOT_FOUND', id)
 }
 
 export function subscriptionJson(one: Subscription) {

@@ -21,8 +21,14 @@ export function facts(data: Data, namespace: string): StoreFacts {
     namespace,
   )
   return {
-    ...{ bytes: 0, walBytes: 0, storeId: null, migrations: [], keyIds: [], keyFile: null },
-    ...{ durability: {}, adoptions: [] },
+    bytes: 0,
+    walBytes: 0,
+    storeId: null,
+    migrations: [],
+    keyIds: [],
+    keyFile: null,
+    durability: {},
+    adoptions: [],
     ...counts,
     oldestDoubt: oldest && {
       itemId: oldest.itemId,

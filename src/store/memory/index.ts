@@ -1,7 +1,7 @@
 // The memory store: the whole contract, for short chats and for tests. Nothing survives the
 // process.
 import type { Clock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { RunRef } from '../../model/run/records.ts'
 import { letGo } from '../rules/adoption.ts'
 import type { Amendment, Authority, Commit, LoadAt, Loaded, Store } from '../store.ts'
@@ -167,8 +167,7 @@ function lookups(data: Data): Pick<Store, Lookups> {
     readOutput: async (run) => run.outputJson,
     blobsInUse: async (digests) => blobsInUse(data, digests),
     rotateKey: async () => {
-      const message = 'memory: has no key: nobody else can write to it'
-      throw new CounterfoilError('STORE_KEY_GIVEN', message)
+      throw errorFor('STORE_KEY_GIVEN', 'memory', 'has no key: nobody else can write to it')
     },
   }
 }
@@ -178,7 +177,7 @@ type Lists = 'getItem' | 'listRuns' | 'listItems'
 function lists(data: Data): Pick<Store, Lists> & ReturnType<typeof readsOf> {
   return {
     ...readsOf((ref) => {
-      if (data.closed) throw new CounterfoilError('STORE_CLOSED', 'memory: this store is closed')
+      if (data.closed) throw errorFor('STORE_CLOSED', 'memory')
       return data.runs.get(refKey(ref))
     }),
     getItem: async (namespace, itemId) => findItem(data, { namespace, itemId }),

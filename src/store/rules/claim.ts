@@ -1,5 +1,5 @@
 // What a claim means, for every store.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { ClaimRequest } from '../store.ts'
 
 /** Where a claim looks; null if nothing can be meant. */
@@ -13,9 +13,6 @@ export function askedOf(
 }
 
 export function workerDead(workerId: string): CounterfoilError {
-  return new CounterfoilError(
-    'WORKER_DEAD',
-    `worker ${workerId} is not registered, has stopped or was declared dead; start a new one`,
-    { details: { workerId } },
-  )
+  const why = 'is not registered, has stopped or was declared dead; start a new one'
+  return errorFor('WORKER_DEAD', workerId, why)
 }

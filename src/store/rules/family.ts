@@ -1,6 +1,6 @@
 // What the end or the cancelling of a run means for its parent and its children. Pure; every store
 // writes it in the transaction of the change that it follows from (I10).
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import { type Evidence, eventOf, type Run } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
 import type { Changes, Parent, RunChange } from '../store.ts'
@@ -17,9 +17,10 @@ export function parentOf(run: Run, said?: Parent): Parent | null {
   const parent = runId === null || attemptId === null ? null : { runId, attemptId }
   if (said === undefined) return parent
   if (said.runId === parent?.runId && said.attemptId === parent.attemptId) return parent
-  throw new CounterfoilError(
+  throw errorFor(
     'WRITE_REFUSED',
-    `run ${run.runId}: write refused: its parent is ${runId ?? 'nobody'}, not ${said.runId}`,
+    run.runId,
+    `its parent is ${runId ?? 'nobody'}, not ${said.runId}`,
   )
 }
 

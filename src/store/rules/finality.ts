@@ -1,7 +1,7 @@
 // What a row may still become, for every store, as the tables describe it: asked of several forms
 // of a row in one change, and by the store that keeps rows in memory. In the databases triggers
 // that are made from the same descriptions say the same.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Run } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
 import { type Described, type Field, type Key, keysOf } from '../schema/describe.ts'
@@ -101,5 +101,5 @@ export function check<T>(
 }
 
 export function immutable(id: string): CounterfoilError {
-  return new CounterfoilError('ROW_IMMUTABLE', `${id} is final and cannot be rewritten`)
+  return errorFor('ROW_IMMUTABLE', id)
 }

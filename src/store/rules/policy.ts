@@ -1,7 +1,7 @@
 // The one gate for writes: who may put which rows, and which transitions are legal. Every store
 // asks it under the run row's lock, before it writes anything.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { canonical } from '../../model/json/canonical.ts'
 import type { Evidence, Run, RunRef, StopRequest } from '../../model/run/records.ts'
 import { checkTransition, isEnded, type RunState } from '../../model/run/states.ts'
@@ -10,8 +10,17 @@ import { checkForms } from './finality.ts'
 
 const allowed: Record<Authority | 'holder', readonly (keyof Changes)[]> = {
   holder: [
-    ...(['records', 'attempts', 'evidence', 'items', 'decisions', 'events'] as const),
-    ...(['checkpoints', 'signals', 'children', 'notices', 'run'] as const),
+    'records',
+    'attempts',
+    'evidence',
+    'items',
+    'decisions',
+    'events',
+    'checkpoints',
+    'signals',
+    'children',
+    'notices',
+    'run',
   ],
   // A checkpoint only by pinning an earlier one again, which rewinds the run (D11).
   client: ['items', 'decisions', 'events', 'checkpoints', 'signals', 'notices', 'run'],
@@ -91,7 +100,7 @@ function rowsOf(changes: Changes): RunRef[] {
 }
 
 function refused(run: Target, why: string): CounterfoilError {
-  return new CounterfoilError('WRITE_REFUSED', `run ${run.runId}: write refused: ${why}`)
+  return errorFor('WRITE_REFUSED', run.runId, why)
 }
 
 const stoppable: readonly RunState[] = ['running', 'pending']

@@ -1,5 +1,5 @@
 // How long the rows of ended runs are kept (B6): the rule, the same for every store.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
 import type { Run, Swept } from '../../model/run/records.ts'
 import type { RunState } from '../../model/run/states.ts'
@@ -19,7 +19,7 @@ export function checkRetention({ pureMs, keyedMs, unsafeMs }: Retention): void {
 }
 
 function invalid(says: string): CounterfoilError {
-  return new CounterfoilError('RETENTION_INVALID', `retention: ${says}`)
+  return errorFor('RETENTION_INVALID', `retention: ${says}`)
 }
 
 /** Ended runs of this state, of which so much was taken, lose so much more at that age. */
@@ -65,7 +65,11 @@ export function keepsChildren(parent: Run | null): boolean {
 export function tombstone(run: Run): Run {
   return {
     ...run,
-    ...{ outputJson: null, outputDigest: null, errorJson: null, waitingFor: null, stop: null },
+    outputJson: null,
+    outputDigest: null,
+    errorJson: null,
+    waitingFor: null,
+    stop: null,
     swept: 'all',
   }
 }
@@ -73,9 +77,7 @@ export function tombstone(run: Run): Run {
 /** A run that was taken whole is no ground for anything: no retry, no late word. */
 export function checkNotSwept(run: Run): void {
   if (run.swept !== 'all') return
-  throw new CounterfoilError(
-    'WRITE_REFUSED',
-    `run ${run.runId}: write refused: it has ended and its rows were removed by retention; ` +
-      'start a new run under another id',
-  )
+  const why =
+    'it has ended and its rows were removed by retention; start a new run under another id'
+  throw errorFor('WRITE_REFUSED', run.runId, why)
 }

@@ -1,7 +1,7 @@
 // What the rows of threads may contain, and how lists of them are paged. Every store asks here, so
 // that all of them take, refuse and order the same.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import { sha256 } from '../../model/json/canonical.ts'
 import * as limits from '../../model/limits.ts'
 import type {
@@ -143,7 +143,7 @@ function checkText(name: string, text: unknown): void {
 }
 
 function invalid(what: string): CounterfoilError {
-  return new CounterfoilError('THREAD_INVALID', `threads: ${what}`)
+  return errorFor('THREAD_INVALID', what)
 }
 
 /** In the order of their keys: two that write the same rows cannot wait for each other. */
@@ -201,9 +201,5 @@ function readCursor(cursor: string): StepPlace {
   } catch {
     // Said below.
   }
-  throw new CounterfoilError(
-    'CURSOR_INVALID',
-    `cursor ${JSON.stringify(cursor)} was not given by this list; begin again without one`,
-    { details: { cursor } },
-  )
+  throw errorFor('CURSOR_INVALID', cursor)
 }

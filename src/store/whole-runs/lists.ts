@@ -1,5 +1,5 @@
 // Which rows a list gives and how it is paged, for a store that goes through them one by one.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
 import type { Event, Item, Run } from '../../model/run/records.ts'
 import type { EventsRequest, ItemFilter, Page, PlacedEvent, RunFilter } from '../store.ts'
@@ -11,10 +11,7 @@ export function paged<T>(
 ): Page<T> {
   const from = cursor === undefined ? 0 : Number(cursor)
   if (cursor === '' || !Number.isInteger(from) || from < 0) {
-    throw new CounterfoilError(
-      'CURSOR_INVALID',
-      `cursor ${JSON.stringify(cursor)} was not given by this list; begin again without one`,
-    )
+    throw errorFor('CURSOR_INVALID', cursor)
   }
   const to = from + Math.min(countMax, limits.pageSizeMax)
   return { items: rows.slice(from, to), next: to < rows.length ? String(to) : null }

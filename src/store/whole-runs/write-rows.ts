@@ -1,7 +1,7 @@
 // What a write is, step by step, for a store that keeps whole runs together. Everything is checked
 // before anything is put, so a refusal leaves no half; parents and children are told in the same
 // write. Nothing here waits: the store runs it inside its transaction.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Item, Run, RunRef } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
 import { checkCommit, isOrdinary, judge } from '../rules/commit.ts'
@@ -78,7 +78,5 @@ function tellChildren(at: RunsAt, parent: Run): void {
 }
 
 export function runNotFound({ namespace, runId }: RunRef): CounterfoilError {
-  return new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`, {
-    details: { runId, namespace },
-  })
+  return errorFor('RUN_NOT_FOUND', runId, namespace)
 }

@@ -12,7 +12,7 @@ import { checkOptions, rulesHere, wrong } from '../../cli/chaos/options.ts'
 import type { ChaosReport } from '../../cli/chaos/report/report.ts'
 import { plainFindings } from '../../cli/chaos/report/text.ts'
 import type { Agent, Answers, Mocks, Signals } from '../../cli/chaos/types.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import type { RiskPolicy } from '../../model/tool/risk.ts'
 import { type MemoryCast, MemoryStage } from './memory-stage.ts'
@@ -76,15 +76,27 @@ async function chaosHere(options: ChaosGraphOptions | ChaosAgentOptions): Promis
   if (missing.length > 0) throw upstreamMissing(missing, Object.keys(mocks))
   const settings = settingsOf({ ...options, everyBoundary })
   const cast: MemoryCast = {
-    ...{ graph, agent, graphs, mocks, isReal },
-    ...{ input: options.input ?? null, timeoutMs: settings.timeoutMs },
-    ...{ answers: options.answers ?? {}, signals: options.signals ?? {} },
-    ...{ gate: options.gate ?? null, seed: settings.seed },
+    graph,
+    agent,
+    graphs,
+    mocks,
+    isReal,
+    input: options.input ?? null,
+    timeoutMs: settings.timeoutMs,
+    answers: options.answers ?? {},
+    signals: options.signals ?? {},
+    gate: options.gate ?? null,
+    seed: settings.seed,
   }
   return runChaos({
-    ...{ ...settings, subject: graph?.id ?? agent?.name ?? '', store: 'memory', notes: [] },
+    ...settings,
+    subject: graph?.id ?? agent?.name ?? '',
+    store: 'memory',
+    notes: [],
     recordedEnd: null,
-    ...{ mocks: Object.keys(mocks), isAgent: agent !== null, real },
+    mocks: Object.keys(mocks),
+    isAgent: agent !== null,
+    real,
     declared: graphs.flatMap(({ tools }) => [...tools.keys()]),
     upstreamOf: (tool, replayClass) => (isReal(tool, replayClass) ? 'real' : 'mock'),
     open: async () => new MemoryStage({ ...cast, mocks: makeMocks() }),
@@ -110,7 +122,7 @@ export function expectSafe(report: ChaosReport): void {
   const found = plainFindings(report)
   const more = found.length > 10 ? [`and ${found.length - 10} more`] : []
   const lines = [...found.slice(0, 10), ...more].map((line) => `\n  ${line}`)
-  throw new CounterfoilError('CHAOS_FOUND', `${report.subject} is not safe:${lines.join('')}`, {
-    details: { findings: found },
+  throw errorFor('CHAOS_FOUND', `${report.subject} is not safe:${lines.join('')}`, {
+    findings: found,
   })
 }

@@ -172,7 +172,11 @@ export class MemoryStage implements Stage {
     const wrapped = wrapper.graphs(graphs)
     const pureFlushMs = limits.pureFlushMs
     const engine: Engine = {
-      ...{ store, clock, namespace, policy: gate, settleMs: limits.settleMs },
+      store,
+      clock,
+      namespace,
+      policy: gate,
+      settleMs: limits.settleMs,
       committer: new Committer(store, clock, { pureFlushMs, onError: () => {} }),
       graphs: new Map(wrapped.map((one) => [one.id, one])),
       limits: new RateLimits(clock),
@@ -254,7 +258,10 @@ export class MemoryStage implements Stage {
     const graphs = new Map(cast.graphs.map((graph) => [graph.id, graph]))
     const client = { store, clock, namespace, graphs, checkWorkers: async () => {} }
     return work({
-      ...{ store, namespace, inbox: new Inbox(client), callbacks: new Callbacks(client) },
+      store,
+      namespace,
+      inbox: new Inbox(client),
+      callbacks: new Callbacks(client),
       run: (runId) => new RunHandle(client, runId),
     })
   }

@@ -143,7 +143,9 @@ function overdue({ on, expect }: Bench): void {
     const event = { ...other.event, namespace: 'other' }
     await s.store.start({ ...other, checkpoint: null, event })
     const [theirs] = await s.store.claim({
-      ...{ workerId: 'w_1', namespace: 'other', countMax: 1 },
+      workerId: 'w_1',
+      namespace: 'other',
+      countMax: 1,
       graphs: [{ name: 'g', version: '1.0.0' }],
     })
     if (theirs === undefined) throw new Error('not claimed')
@@ -205,7 +207,10 @@ function counting({ on, expect }: Bench): void {
     await s.store.start(newRun('second', { createdAt: 9_000, updatedAt: 9_000 }))
     await s.store.start(newRun('third', { createdAt: 8_000, updatedAt: 8_000 }))
     expect(await s.store.backlog()).toEqual({
-      ...{ ...none, pending: 2, oldestPendingAt: 8_000, openItems: 3 },
+      ...none,
+      pending: 2,
+      oldestPendingAt: 8_000,
+      openItems: 3,
     })
     s.clock.advance(leaseMs + 2_000)
     const counted = await s.store.backlog()

@@ -1,7 +1,7 @@
 // The messages of a request of `useChat`, as its transport sends them, and what may be wrong with
 // them.
 
-import { CounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { decodeUtf8, readBytes } from '../../../model/json/body.ts'
 import { canonical } from '../../../model/json/canonical.ts'
 import type { UiMessage } from '../past.ts'
@@ -87,5 +87,5 @@ function checkMessage(message: unknown, where: string): void {
 }
 
 function invalid(message: string): CounterfoilError {
-  return new CounterfoilError('CHAT_REQUEST_INVALID', message)
+  return errorFor('CHAT_REQUEST_INVALID', message)
 }

@@ -1,7 +1,12 @@
 // A chat route: a request of `useChat` in, a stream of UI messages out, whatever the framework. It
 // derives all ids, and gives its hold back on every path.
 import type { Counterfoil } from '../../../index.ts'
-import { CounterfoilError, isCounterfoilError, ReplayUnsafeError } from '../../../model/errors.ts'
+import {
+  type CounterfoilError,
+  errorFor,
+  isCounterfoilError,
+  ReplayUnsafeError,
+} from '../../../model/errors.ts'
 import { type Bound, type GuardedAgent, heldMs, type OpenTurn } from '../guard.ts'
 import type { ModelLike } from '../model.ts'
 import { doubtPart, outcomePart } from './data.ts'
@@ -149,7 +154,7 @@ async function workflowIdOf(
 }
 
 function notAllowed(method: string): CounterfoilError {
-  return new CounterfoilError('CHAT_REQUEST_INVALID', `${method} is not POST`)
+  return errorFor('CHAT_REQUEST_INVALID', `${method} is not POST`)
 }
 
 type Hiding = Pick<OpenTurn<unknown, unknown>, 'error' | 'unanswered' | 'waits' | 'shown'>

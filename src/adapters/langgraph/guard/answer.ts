@@ -4,15 +4,10 @@
 // names an item is taken, so that no answer of theirs is lost.
 import { AsyncLocalStorageProviderSingleton } from '@langchain/core/singletons'
 import { GraphBubbleUp, interrupt } from '@langchain/langgraph'
-import {
-  type Counterfoil,
-  CounterfoilError,
-  type DecideRequest,
-  isCounterfoilError,
-  type ReplayUnsafeError,
-} from '../../../index.ts'
+import type { Counterfoil, DecideRequest, ReplayUnsafeError } from '../../../index.ts'
 import type { UnmatchedCall } from '../../../model/decisions/item.ts'
 import { type Choice, isMarked } from '../../../model/decisions/outcomes.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../../../model/errors.ts'
 import { canonical } from '../../../model/json/canonical.ts'
 import { isRecord } from '../../../model/run/state.ts'
 import { spacesOf } from '../saver/spaces.ts'
@@ -189,5 +184,5 @@ function shown(value: unknown): string {
 }
 
 function invalid(why: string): CounterfoilError {
-  return new CounterfoilError('GUARD_ANSWER_INVALID', `${why}. Nothing was decided, or sent`)
+  return errorFor('GUARD_ANSWER_INVALID', why)
 }

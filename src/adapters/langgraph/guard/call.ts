@@ -6,12 +6,12 @@ import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
 import {
   type CallInfo,
   type Counterfoil,
-  isCounterfoilError,
   type PlacedCall,
   type ReplayUnsafeError,
   type Tool,
   WithdrawnError,
 } from '../../../index.ts'
+import { isCounterfoilError } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
 import { isRecordedKey, makeTool } from '../../../model/tool/tool.ts'
 import { type Anchor, anchorOf, noSaver } from '../line/anchor.ts'
@@ -360,7 +360,13 @@ function keyOf(key: NonNullable<GuardRules['idempotencyKey']>): typeof key {
 function infoFor(info: CallInfo, callId: string | null): GuardedCallInfo {
   const { runId, node, tool, attempt, attemptId, idempotencyKey } = info
   return {
-    ...{ runId, node, tool, attempt, attemptId, idempotencyKey, callId },
+    runId,
+    node,
+    tool,
+    attempt,
+    attemptId,
+    idempotencyKey,
+    callId,
     get abortSignal() {
       return info.abortSignal
     },

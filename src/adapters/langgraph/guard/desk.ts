@@ -2,7 +2,8 @@
 // together, and closed when none is left.
 // Invariants: a call with an id is made by one of those that ask for it at the same time. Calls
 // that are counted share a scope until their task is over, and one that runs again counts anew.
-import { type Call, type Counterfoil, isCounterfoilError, type Scope } from '../../../index.ts'
+import type { Call, Counterfoil, Scope } from '../../../index.ts'
+import { isCounterfoilError } from '../../../model/errors.ts'
 import { leaseMs } from '../../../model/limits.ts'
 import type { Anchor } from '../line/anchor.ts'
 import { pause } from '../line/heard.ts'

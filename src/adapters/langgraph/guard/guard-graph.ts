@@ -4,7 +4,8 @@
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { IterableReadableStream } from '@langchain/core/utils/stream'
 import { isCommand } from '@langchain/langgraph'
-import { type Counterfoil, CounterfoilError } from '../../../index.ts'
+import type { Counterfoil } from '../../../index.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
 import { moved } from '../line/turn.ts'
 import { holdThread, type Turn } from './thread-hold.ts'
@@ -131,5 +132,5 @@ function streamed(turn: Turn | Promise<Turn>, begin: () => unknown): unknown {
 }
 
 function invalid(why: string): CounterfoilError {
-  return new CounterfoilError('GUARD_INVALID', `guardGraph(): ${why}`)
+  return errorFor('GUARD_INVALID', `guardGraph(): ${why}`)
 }

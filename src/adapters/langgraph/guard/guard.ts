@@ -87,8 +87,14 @@ function guardTool(
   const run: Callable['_call'] = async (parsed, runManager, config) => {
     const of = askedFor(parsed, config)
     const result = await guardedCall({
-      ...{ cf, name: original.name, rules, config, onCall, isTask: false },
-      ...{ callId: of.callId, input: of.input },
+      cf,
+      name: original.name,
+      rules,
+      config,
+      onCall,
+      isTask: false,
+      callId: of.callId,
+      input: of.input,
       run: (how) => runTool(original, parsed, runManager, config, how),
     })
     const pair = original.responseFormat === 'content_and_artifact'

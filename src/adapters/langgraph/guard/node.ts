@@ -65,8 +65,15 @@ function guardFunction(
   return (config, input, run) => {
     const name = own ?? taskOf(config)?.node ?? ''
     return guardedCall({
-      ...{ cf, name, rules: rules as GuardRules, config, callId: null, isTask: true },
-      ...{ input, onCall, misfit },
+      cf,
+      name,
+      rules: rules as GuardRules,
+      config,
+      callId: null,
+      isTask: true,
+      input,
+      onCall,
+      misfit,
       run: ({ edited, signal }) => run(edited ? edited.value : input, signal),
     })
   }

@@ -1,5 +1,6 @@
 // What people declare of a tool, a node or a task: its replay class, and what goes with it.
-import { type Beat, type BlastRadius, CounterfoilError, type RateLimit } from '../../../index.ts'
+import type { Beat, BlastRadius, RateLimit } from '../../../index.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { isRecord } from '../../../model/run/state.ts'
 import type { Schema } from '../../../model/tool/schema.ts'
 import {
@@ -42,17 +43,25 @@ export type GuardRules = ClassRules<Any, Any> & {
 }
 
 const forClass: readonly (keyof GuardRules | 'shareMs')[] = [
-  ...([
-    'replayClass',
-    'output',
-    'timeoutMs',
-    'retry',
-    'heartbeatMs',
-    'externalId',
-    'amount',
-  ] as const),
-  ...(['usage', 'tags', 'blastRadius', 'rateLimit', 'beat', 'probe', 'quietMs'] as const),
-  ...(['outlives', 'idempotencyKey', 'keyTtlMs', 'whereToLook', 'doubtSlaMs'] as const),
+  'replayClass',
+  'output',
+  'timeoutMs',
+  'retry',
+  'heartbeatMs',
+  'externalId',
+  'amount',
+  'usage',
+  'tags',
+  'blastRadius',
+  'rateLimit',
+  'beat',
+  'probe',
+  'quietMs',
+  'outlives',
+  'idempotencyKey',
+  'keyTtlMs',
+  'whereToLook',
+  'doubtSlaMs',
 ]
 const forUnsafe = ['interrupts', 'allowIdentical'] as const
 
@@ -111,7 +120,5 @@ function unclassified(names: readonly string[]): string {
 }
 
 export function refused(what: string, faults: readonly string[]): CounterfoilError {
-  return new CounterfoilError('GUARD_INVALID', [`${what}:`, ...faults].join('\n'), {
-    details: { faults },
-  })
+  return errorFor('GUARD_INVALID', [`${what}:`, ...faults].join('\n'), { faults })
 }

@@ -1,7 +1,8 @@
 // Owns: which threads this process holds as a whole, for invocations that come one after the other,
 // and who waits for them here. Other processes are kept out by the hold on the thread's workflow.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { type Counterfoil, CounterfoilError, isCounterfoilError } from '../../../index.ts'
+import type { Counterfoil } from '../../../index.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../../../model/errors.ts'
 import { pause } from '../line/heard.ts'
 
 const retryMs = 20
@@ -110,10 +111,8 @@ async function take(
 }
 
 function busy(threadId: string): CounterfoilError {
-  return new CounterfoilError(
-    'THREAD_BUSY',
+  const what =
     `another invocation of thread ${threadId} is under way, and has not ended in time. Nothing ` +
-      'was done; read the state of the thread, then retry',
-    { retryable: true, details: { threadId } },
-  )
+    'was done, and the state of the thread may be another by now'
+  return errorFor('THREAD_BUSY', what, { threadId })
 }

@@ -4,7 +4,7 @@
 // serialisation writes it.
 import { Command, Send } from '@langchain/langgraph'
 import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
-import { CounterfoilError } from '../../../index.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { wellFormed } from '../../../model/json/canonical.ts'
 import { isRecord } from '../../../model/run/state.ts'
 import { decode, encode, Shapes } from '../saver/codec.ts'
@@ -127,8 +127,6 @@ function isBare(value: object): boolean {
 }
 
 function newer(written: unknown): CounterfoilError {
-  const message =
-    `a recorded value has form ${JSON.stringify(written)}, and this Counterfoil knows forms up ` +
-    `to ${version}: upgrade it. Nothing was sent`
-  return new CounterfoilError('THREAD_NEWER', message, { details: { version: written } })
+  const form = { name: 'form', version: written, known: version }
+  return errorFor('THREAD_NEWER', 'a recorded value', form, 'sent')
 }

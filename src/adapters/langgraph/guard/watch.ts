@@ -1,7 +1,8 @@
 // Threads that wait for a person go on by themselves when the person has decided in our inbox: by
 // the command line, the console or the API, whichever process that was in.
 import { Command } from '@langchain/langgraph'
-import { type Counterfoil, CounterfoilError, isCounterfoilError } from '../../../index.ts'
+import type { Counterfoil } from '../../../index.ts'
+import { errorFor, isCounterfoilError } from '../../../model/errors.ts'
 import { scopeGraph } from '../../../model/run/scope.ts'
 import { isRecord } from '../../../model/run/state.ts'
 import type { Asked } from './answer.ts'
@@ -45,7 +46,7 @@ export interface Watch {
 export function watch(cf: Counterfoil, graph: WatchedGraph, options: WatchOptions = {}): Watch {
   const every = options.pollMs ?? pollMs
   if (!(every > 0)) {
-    throw new CounterfoilError('GUARD_INVALID', 'watch(): `pollMs` must be milliseconds above 0')
+    throw errorFor('GUARD_INVALID', 'watch(): `pollMs` must be milliseconds above 0')
   }
   const watcher = new Watcher(cf, graph, options)
   let stopped = false

@@ -5,7 +5,7 @@
 // node's own, or below a subgraph that keeps no checkpoints, where a replay asks the model again)
 // is counted among those of its task.
 import type { RunnableConfig } from '@langchain/core/runnables'
-import { CounterfoilError } from '../../../index.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
 import { isRecord } from '../../../model/run/state.ts'
 import type { Task } from '../guard/task.ts'
@@ -76,8 +76,11 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
   const leader = alike[0] ?? call.callId
   const from = asked.messageId ?? (await originId())
   return {
-    ...{ nodeId: short(namesOf(path)), checkpointId: short(`${from}#${leader}`), taskId: null },
-    ...{ callId: leader, standsFor: alike.filter((id) => id !== leader) },
+    nodeId: short(namesOf(path)),
+    checkpointId: short(`${from}#${leader}`),
+    taskId: null,
+    callId: leader,
+    standsFor: alike.filter((id) => id !== leader),
     index: asked.calls.findIndex(({ id }) => id === call.callId),
     levels: at,
   }
@@ -248,40 +251,27 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 export function noSaver(): CounterfoilError {
-  return new CounterfoilError(
-    'GUARD_NO_SAVER',
-    'a guarded call needs a thread, and a graph with its checkpoints in the store of the ledger: ' +
-      'compile the graph that you invoke with { checkpointer: new CounterfoilSaver(cf) }, with ' +
-      'the cf that guard() has, and pass { configurable: { thread_id } }. Nothing was sent',
-  )
+  return errorFor('GUARD_NO_SAVER')
 }
 
 function notDurable(tool: string, checkpointId: string): CounterfoilError {
-  return new CounterfoilError(
-    'GUARD_NOT_DURABLE',
-    `${tool} was not sent: the checkpoint ${checkpointId} that it follows from is not stored, so ` +
-      "a crash would lose the way back to it. With `durability: 'exit'` it never is: use 'sync' " +
-      "or 'async'",
-    { retryable: true, details: { tool, checkpointId } },
-  )
+  return errorFor('GUARD_NOT_DURABLE', tool, checkpointId)
 }
 
 function restarted(tool: string, space: string): CounterfoilError {
-  return new CounterfoilError(
-    'GUARD_RETRIED',
-    `${tool} was not sent: the state around its subgraph was forked or updated after that had ` +
-      `begun (${space}), so it begins again, and what it has sent would be sent again. Update ` +
-      'the state of the subgraph instead, or begin another thread',
-    { details: { tool, space } },
-  )
+  return errorFor('GUARD_RETRIED', tool, space, {
+    why:
+      'the state around its subgraph was forked or updated after that had begun ' +
+      `(${space}), so it begins again`,
+    remedy: 'Update the state of the subgraph instead, or begin another thread',
+  })
 }
 
 function retried(tool: string, space: string): CounterfoilError {
-  return new CounterfoilError(
-    'GUARD_RETRIED',
-    `${tool} was not sent: a retry policy has started the subgraph around it again (${space}), ` +
-      'and what the first attempt has sent would be sent again. Give the policy to nodes inside ' +
-      'the subgraph; to go on where the first attempt stopped, invoke the graph with null',
-    { details: { tool, space } },
-  )
+  return errorFor('GUARD_RETRIED', tool, space, {
+    why: `a retry policy has started the subgraph around it again (${space})`,
+    remedy:
+      'Give the policy to nodes inside the subgraph; to go on where the first attempt stopped, ' +
+      'invoke the graph with null',
+  })
 }

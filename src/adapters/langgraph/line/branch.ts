@@ -8,7 +8,8 @@
 // nothing. Of the checkpoints of a line those were carried out that the next one is the result of;
 // a fork or an update repeats the one it was made from.
 import type { CheckpointMetadata } from '@langchain/langgraph-checkpoint'
-import { type CallRecord, type Counterfoil, CounterfoilError } from '../../../index.ts'
+import type { CallRecord, Counterfoil } from '../../../index.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
 import { leaseMs } from '../../../model/limits.ts'
 import type { Task } from '../guard/task.ts'
@@ -163,10 +164,8 @@ async function stepsOf({ cf, serde }: CounterfoilSaver, threadId: string) {
 }
 
 function underWay(tool: string, threadId: string): CounterfoilError {
-  return new CounterfoilError(
-    'THREAD_BUSY',
+  const what =
     `${tool} was not sent: the same call was begun on another branch of thread ${threadId}, and ` +
-      'its end is not known yet; retry',
-    { retryable: true, details: { tool, threadId } },
-  )
+    'its end is not known yet'
+  return errorFor('THREAD_BUSY', what, { tool, threadId })
 }

@@ -1,6 +1,7 @@
 // LangGraph begins its writes and looks at what became of them when its loop is over. A rejection
 // that nobody looks at until then ends the process.
-import { type Counterfoil, isCounterfoilError } from '../../../index.ts'
+import type { Counterfoil } from '../../../index.ts'
+import { isCounterfoilError } from '../../../model/errors.ts'
 
 /** A promise whose rejection waits until somebody looks at it, and so do those made from it. */
 export class Heard<T> extends Promise<T> {

@@ -4,13 +4,8 @@
 // looks at the row in the same transaction. Else what the first has sent would be off the line, and
 // the thread would never hear of it.
 
-import {
-  asidePrefix,
-  bodySum,
-  type Counterfoil,
-  CounterfoilError,
-  isCounterfoilError,
-} from '../../../index.ts'
+import { asidePrefix, bodySum, type Counterfoil } from '../../../index.ts'
+import { errorFor, isCounterfoilError } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
 import { leaseMs } from '../../../model/limits.ts'
 import { keyOf } from '../saver/cache.ts'
@@ -74,11 +69,8 @@ async function write(cf: Counterfoil, { threadId, space, stepId }: Level, by: st
     }
     seen = await read(cf, place)
   }
-  throw new CounterfoilError(
-    'THREAD_BUSY',
-    `thread ${threadId} is being changed by others all the time. Nothing was sent; retry`,
-    { retryable: true, details: { threadId } },
-  )
+  const what = `thread ${threadId} is being changed by others all the time. Nothing was sent`
+  throw errorFor('THREAD_BUSY', what, { threadId })
 }
 
 /** Before anything is sent, with the thread in hold: nobody else puts behind where it began. */

@@ -4,7 +4,8 @@
 // as a new process would.
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
-import { type Counterfoil, CounterfoilError } from '../../../index.ts'
+import type { Counterfoil } from '../../../index.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { leaseMs } from '../../../model/limits.ts'
 import type { Task } from '../guard/task.ts'
 import { spacesOf } from '../saver/spaces.ts'
@@ -127,11 +128,5 @@ function keyAt({ threadId, space, stepId }: Level): string {
 }
 
 export function moved(tool: string, threadId: string): CounterfoilError {
-  return new CounterfoilError(
-    'THREAD_MOVED',
-    `${tool} was not sent: another request has gone on with thread ${threadId} meanwhile, and ` +
-      'this one was set aside. Read the state of the thread again (graph.getState), and go on ' +
-      'from there',
-    { details: { tool, threadId } },
-  )
+  return errorFor('THREAD_MOVED', tool, threadId)
 }

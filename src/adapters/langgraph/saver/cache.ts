@@ -47,7 +47,9 @@ export class StepCache {
     const weight = weightOf(step.document)
     this.#drop(key)
     this.#entries.set(key, {
-      ...{ threadId, weight, steps: [...others, step] as unknown as Entry['steps'] },
+      threadId,
+      weight,
+      steps: [...others, step] as unknown as Entry['steps'],
       idMax: idOf(step.stepId) > idMax ? idOf(step.stepId) : idMax,
     })
     this.#weight += weight

@@ -1,7 +1,7 @@
 // What the host passes in the config of a call, and what the saver was made with, both checked.
 import type { RunnableConfig } from '@langchain/core/runnables'
 import type { CheckpointMetadata } from '@langchain/langgraph-checkpoint'
-import { CounterfoilError } from '../../../index.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import type { Space } from './chain.ts'
 
 export interface SaverOptions {
@@ -65,7 +65,7 @@ function shown(value: unknown): string {
 }
 
 function invalid(what: string): CounterfoilError {
-  return new CounterfoilError('THREAD_CONFIG_INVALID', what)
+  return errorFor('THREAD_CONFIG_INVALID', what)
 }
 
 export function checkOptions({ ttlMs, keepSteps }: SaverOptions): void {
@@ -78,13 +78,12 @@ export function checkOptions({ ttlMs, keepSteps }: SaverOptions): void {
 }
 
 function options(what: string): CounterfoilError {
-  return new CounterfoilError('SAVER_OPTIONS', `CounterfoilSaver: ${what}`)
+  return errorFor('SAVER_OPTIONS', what)
 }
 
 /** Somebody works on the thread whenever a write fails; he does not do so for ever. */
 export const triesMax = 8
 
 export function busy(what: string): CounterfoilError {
-  const message = `write conflict: somebody else changed ${what} ${triesMax} times; retry`
-  return new CounterfoilError('THREAD_BUSY', message, { retryable: true })
+  return errorFor('THREAD_BUSY', `write conflict: somebody else changed ${what} ${triesMax} times`)
 }

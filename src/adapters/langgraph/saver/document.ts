@@ -127,7 +127,10 @@ export async function checkpointOf(
   const values: Values = {}
   for (const channel of channels) values[channel] = await channelOf(serde, document, channel)
   return {
-    ...{ v, id, ts, channel_values: values },
+    v,
+    id,
+    ts,
+    channel_values: values,
     channel_versions: { ...versions },
     versions_seen: structuredClone(seen),
   }

@@ -1,7 +1,7 @@
 // The envelope around everything that is kept of a thread: { v, sum, body }. It says how the body
 // is to be read, whatever the host's library has become since, and whether it is what was written.
 // Rows of every format ever written can be read for ever: test/replay/langgraph holds them.
-import { CounterfoilError } from '../../../index.ts'
+import { CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { sha256 } from '../../../model/json/canonical.ts'
 
 const envelopeVersion = 1
@@ -52,19 +52,10 @@ export function reading<T>(what: string, read: () => T): T {
 }
 
 export function damaged(what: string, why: string, cause?: unknown): never {
-  throw new CounterfoilError(
-    'THREAD_DAMAGED',
-    `${what} cannot be used: ${why}. Nothing was changed, and the thread does not start again: ` +
-      'go on from an earlier checkpoint_id, or restore the database',
-    { details: { what, why }, cause },
-  )
+  throw errorFor('THREAD_DAMAGED', what, why, cause)
 }
 
 function newer(what: string, version: number): CounterfoilError {
-  return new CounterfoilError(
-    'THREAD_NEWER',
-    `${what} has envelope ${version}, and this Counterfoil knows envelopes up to ` +
-      `${envelopeVersion}: upgrade it. Nothing was changed`,
-    { details: { what, version } },
-  )
+  const form = { name: 'envelope', version, known: envelopeVersion }
+  return errorFor('THREAD_NEWER', what, form, 'changed')
 }

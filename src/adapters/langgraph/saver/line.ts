@@ -41,8 +41,12 @@ export async function markBack(
   if (space === undefined || !isInvocation(config)) return null
   const headId = await cf.threads.headOf(space)
   return newMark(config, {
-    ...{ ...space, fromId, asked: true, headId },
-    ...{ answered: false, doneIds: new Set<string>() },
+    ...space,
+    fromId,
+    asked: true,
+    headId,
+    answered: false,
+    doneIds: new Set<string>(),
   })
 }
 

@@ -206,7 +206,11 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       const stepId = known?.stepId ?? id
       const step = relates ? known : null
       const rows = writes.map(([channel], i) => ({
-        ...{ ...space, stepId, taskId, channel, place: WRITES_IDX_MAP[channel] ?? i },
+        ...space,
+        stepId,
+        taskId,
+        channel,
+        place: WRITES_IDX_MAP[channel] ?? i,
         bodyJson: sealWrite(dumps[i] as (typeof dumps)[number], channel, step),
       }))
       // What is said as a change to the step goes with it, and not to another in its place.

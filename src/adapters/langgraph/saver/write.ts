@@ -1,7 +1,8 @@
 // Metadata and the writes of tasks, in their envelopes. Neither is a change to an earlier one; a
 // write may be said as a change to the channels of its own step, with which it comes and goes.
 import type { CheckpointPendingWrite, SerializerProtocol } from '@langchain/langgraph-checkpoint'
-import { isCounterfoilError, type Threads, type ThreadWrite } from '../../../index.ts'
+import type { Threads, ThreadWrite } from '../../../index.ts'
+import { isCounterfoilError } from '../../../model/errors.ts'
 import { canonical } from '../../../model/json/canonical.ts'
 import { absorb, weightOf } from '../../../model/run/state.ts'
 import { documentAt, nameOf, readChain, type Step } from './chain.ts'

@@ -5,20 +5,35 @@ import { classWord } from './report.ts'
 export function reportJson(report: ChaosReport) {
   const { subject, store, seed, boundaries, points, kills, tools, moving, notes, ms, ok } = report
   return {
-    ...{ ok, subject, store, seed, boundaries, kills, duration_ms: Math.round(ms) },
+    ok,
+    subject,
+    store,
+    seed,
+    boundaries,
+    kills,
+    duration_ms: Math.round(ms),
     tools: tools.map(toolJson),
     points: points.map(pointJson),
-    ...{ not_compared: moving, notes },
+    not_compared: moving,
+    notes,
   }
 }
 
 function toolJson(tool: ChaosTool) {
   const { replayClass, sentAgain, effectsMax, doubtsInVain, ...rest } = tool
   return {
-    ...{ tool: rest.tool, replay_class: replayClass, upstream: rest.upstream, calls: rest.calls },
-    ...{ effects: rest.effects, sent_again: sentAgain, effects_max: effectsMax },
-    ...{ duplicates: rest.duplicates, lost: rest.lost, doubts: rest.doubts },
-    ...{ doubts_in_vain: doubtsInVain, class_holds: rest.holds },
+    tool: rest.tool,
+    replay_class: replayClass,
+    upstream: rest.upstream,
+    calls: rest.calls,
+    effects: rest.effects,
+    sent_again: sentAgain,
+    effects_max: effectsMax,
+    duplicates: rest.duplicates,
+    lost: rest.lost,
+    doubts: rest.doubts,
+    doubts_in_vain: doubtsInVain,
+    class_holds: rest.holds,
   }
 }
 
@@ -96,7 +111,11 @@ function seconds(ms: number): string {
 }
 
 const entities: Readonly<Record<string, string>> = {
-  ...{ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' },
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
 }
 
 /** XML has no place for most control characters, not even as entities. */

@@ -41,8 +41,14 @@ function toolOf(
   const caught = doubts.length > 0 || sentAgain > 0 || points.some((one) => isCaught(one, tool))
   const effects = countOf(totals, tool) ?? sum(was.map((row) => row.effects))
   return {
-    ...{ tool, replayClass, upstream, sentAgain, duplicates, lost: kinds('lost') },
-    ...{ calls: sum(was.map(({ asks }) => asks)), effects },
+    tool,
+    replayClass,
+    upstream,
+    sentAgain,
+    duplicates,
+    lost: kinds('lost'),
+    calls: sum(was.map(({ asks }) => asks)),
+    effects,
     effectsMax: Math.max(Math.min(1, effects), ...others.map(({ most }) => most)),
     doubts: doubts.length,
     doubtsInVain: doubts.filter(({ happened }) => !happened).length,

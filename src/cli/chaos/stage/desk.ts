@@ -4,7 +4,7 @@
 import { isClaim } from '../../../model/decisions/approval.ts'
 import type { DecideRequest } from '../../../model/decisions/decide.ts'
 import { neededFor } from '../../../model/decisions/vote.ts'
-import { CounterfoilError, isCounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../../../model/errors.ts'
 import { canonical } from '../../../model/json/canonical.ts'
 import { type Item, isAsked, keyOf } from '../../../model/run/records.ts'
 import { refusedText } from '../judge/blame.ts'
@@ -164,8 +164,12 @@ export class Attendant {
     const { subject } = body
     const held = subject !== null && !isAsked(subject.tool)
     const asked: Asked = {
-      ...{ kind: item.kind === 'question' ? 'question' : 'approval', title, queue, runId },
-      ...{ data: held ? body.input : body.data, tool: held ? subject.tool : null },
+      kind: item.kind === 'question' ? 'question' : 'approval',
+      title,
+      queue,
+      runId,
+      data: held ? body.input : body.data,
+      tool: held ? subject.tool : null,
       call: subject && callAt(item.visit, subject),
     }
     const answer = await named('answers', title, this.stage.answer(asked))
@@ -219,7 +223,7 @@ function rulingOf(ruling: Ruling | undefined, title: string): Said {
     if ('edit' in ruling) return { outcome: 'edit', result: ruling.edit }
     if ('respond' in ruling) return { outcome: 'respond', result: ruling.respond }
   }
-  throw new CounterfoilError(
+  throw errorFor(
     'CHAOS_OPTIONS',
     `the answer to approval ${JSON.stringify(title)} is ${JSON.stringify(ruling)}; it must be ` +
       "'approve', 'reject', { edit: … } or { respond: … }",
@@ -233,15 +237,15 @@ async function named(what: string, about: string, said: Promise<unknown>): Promi
   } catch (error) {
     const why = (error as Error)?.message ?? String(error)
     const message = `\`${what}\` threw for ${JSON.stringify(about)}: ${why}`
-    throw new CounterfoilError('CHAOS_OPTIONS', message)
+    throw errorFor('CHAOS_OPTIONS', message)
   }
 }
 
 function unusable(message: string): CounterfoilError {
-  return new CounterfoilError('CHAOS_NO_REFERENCE', message)
+  return errorFor('CHAOS_NO_REFERENCE', message)
 }
 
 function unanswered(what: string, line: string): CounterfoilError {
   const message = `the run ${what}, and nobody answers: export const ${line}`
-  return new CounterfoilError('CHAOS_NO_REFERENCE', message)
+  return errorFor('CHAOS_NO_REFERENCE', message)
 }

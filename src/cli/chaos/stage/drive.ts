@@ -152,7 +152,7 @@ async function within(clock: Clock, ms: number, work: Promise<void>): Promise<bo
 
 function faultOf({ fault }: Life, lives: readonly Life[]): Error {
   const { code = '', message = '', ours = false } = fault ?? {}
-  if (ours) return new CounterfoilError(code, message)
+  if (ours) return new CounterfoilError<string>(code, message)
   return new NoEnd(code === 'timeout' ? 'endless' : 'crash', message, lives)
 }
 

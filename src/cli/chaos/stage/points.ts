@@ -8,8 +8,15 @@ export type Hit = (boundary: string) => Promise<void> | undefined
 
 // Renewals are left out: they come by the clock, and change nothing that has to be recovered.
 const names = [
-  ...['start', 'load', 'commit', 'amend', 'register', 'declareDead', 'stopWorker'],
-  ...['putStep', 'putWrites'],
+  'start',
+  'load',
+  'commit',
+  'amend',
+  'register',
+  'declareDead',
+  'stopWorker',
+  'putStep',
+  'putWrites',
 ]
 
 /** Those methods of the store, with a boundary before and after each. */

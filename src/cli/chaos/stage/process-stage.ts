@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../clock.ts'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { errorFor } from '../../../model/errors.ts'
 import { open } from '../../../open.ts'
 import { locate } from '../../../store/postgres/opening/location.ts'
 import type { Asked, Desk, Entry, Failure, Life, Rest, Stage } from '../types.ts'
@@ -60,9 +60,21 @@ export class ProcessStage implements Stage {
     const out = join(dir, `${name}.json`)
     const { file, graph, input, namespace, key, real, seed, timeoutMs } = cast
     const spec: LifeSpec = {
-      ...{ file, graph, input, namespace, key, real, runId, dieAt, seed, out },
-      ...{ store: this.store, dir: join(dir, 'host'), port: this.server.port },
-      ...{ skewMs: this.skewMs, probes: this.server.facts.probes },
+      file,
+      graph,
+      input,
+      namespace,
+      key,
+      real,
+      runId,
+      dieAt,
+      seed,
+      out,
+      store: this.store,
+      dir: join(dir, 'host'),
+      port: this.server.port,
+      skewMs: this.skewMs,
+      probes: this.server.facts.probes,
     }
     const path = join(dir, `${name}-spec.json`)
     writeFileSync(path, JSON.stringify(spec))
@@ -102,7 +114,10 @@ export class ProcessStage implements Stage {
   async look<T>(work: (desk: Desk) => Promise<T>): Promise<T> {
     const { namespace, key } = this.cast
     const cf = await open({
-      ...{ store: this.store, namespace, onWarning: () => {}, retention: 'off' as const },
+      store: this.store,
+      namespace,
+      onWarning: () => {},
+      retention: 'off' as const,
       ...(key === null ? {} : { key }),
     })
     try {
@@ -142,7 +157,7 @@ export class ProcessStage implements Stage {
     const fits = Object.values(totals ?? {}).every((count) => Number.isFinite(count))
     if (totals && typeof totals === 'object' && fits) return totals
     const message = '`effects` must give numbers by the names of tools: { send_email: 3 }'
-    throw new CounterfoilError('CHAOS_OPTIONS', `${message}; it gave ${JSON.stringify(totals)}`)
+    throw errorFor('CHAOS_OPTIONS', `${message}; it gave ${JSON.stringify(totals)}`)
   }
 
   async jump(toMs: number): Promise<void> {

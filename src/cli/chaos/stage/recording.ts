@@ -1,7 +1,7 @@
 // Reads an uninterrupted run from its ledger: what it was started with, what its calls were
 // answered, and what people and signals said.
 import { readState } from '../../../client/run/document.ts'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { errorFor } from '../../../model/errors.ts'
 import { type CallRecord, callKey, type Run, sentHash } from '../../../model/run/records.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { rowsOf } from '../../../store/pages.ts'
@@ -31,17 +31,18 @@ export async function readRecording(
 ): Promise<Recording> {
   const { store } = cf
   const run = await store.getRun({ namespace, runId })
-  if (run === null) throw new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`)
+  if (run === null) throw errorFor('RUN_NOT_FOUND', runId)
   if (run.state !== ends) {
     const message = `run ${runId} is ${run.state}: only one that has ${ends} can be replayed`
     const hint = run.state === 'failed' ? '; if that is how it should end: --ends failed' : ''
-    throw new CounterfoilError('CHAOS_OPTIONS', `${message}${hint}`)
+    throw errorFor('CHAOS_OPTIONS', `${message}${hint}`)
   }
   const [first] = await store.listCheckpoints(run)
   const runs = await familyOf(store, run)
   const records = (await Promise.all(runs.map((one) => recordsOf(store, one)))).flat()
   return {
-    ...{ runId, graph: `${run.graph}@${run.version}` },
+    runId,
+    graph: `${run.graph}@${run.version}`,
     input: await readState(store, run, first?.visit ?? run.visit),
     end: await readEnd(store, run),
     calls: records.filter(({ tool }) => !tool.startsWith('counterfoil.')).flatMap(callOf),

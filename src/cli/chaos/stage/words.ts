@@ -53,9 +53,12 @@ function heldWord({ runId, kind, subject, visit, outcome, resultJson }: Decision
   if (kind !== 'approval' || subject === null || isAsked(subject.tool)) return []
   const result = resultJson === null ? null : JSON.parse(resultJson)
   const rulings: Partial<Record<typeof outcome, Ruling>> = {
-    ...{ approve: 'approve', reject: 'reject', edit: { edit: result } },
+    approve: 'approve',
+    reject: 'reject',
+    edit: { edit: result },
     // A held call whose time is over is not sent.
-    ...{ respond: { respond: result }, expire: 'reject' },
+    respond: { respond: result },
+    expire: 'reject',
   }
   const value = rulings[outcome]
   return value ? [{ runId, about: subject.tool, call: callAt(visit, subject), value }] : []

@@ -4,7 +4,7 @@ import { type Ledger, readLedger } from '../../../client/ledger/ledger.ts'
 import { inspectCheckpoint } from '../../../client/run/checkpoints.ts'
 import { recordJson, runJson } from '../../../client/wire/rows.ts'
 import { systemClock } from '../../../clock.ts'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { errorFor } from '../../../model/errors.ts'
 import { isAsked, type Run } from '../../../model/run/records.ts'
 import { isEnded, type RunState } from '../../../model/run/states.ts'
 import type { Counterfoil } from '../../../open.ts'
@@ -85,7 +85,7 @@ function checkPinnable(run: Run, damage: string | null): void {
   const ended = isEnded(state) && state !== 'failed' ? `it is ${state}, for good` : live
   const why = damage ?? (pinnable.includes(state) ? null : ended)
   if (why === null) return
-  throw new CounterfoilError('PIN_REFUSED', `run ${runId}: nothing was pinned: ${why}`)
+  throw errorFor('PIN_REFUSED', runId, why)
 }
 
 /** What the run did to the world, and was told by people, since it stood there. */

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { FailedCall, Fate } from '../../../client/run/retry.ts'
 import { runJson } from '../../../client/wire/rows.ts'
 import { fateWords } from '../../../model/decisions/words.ts'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import type { Run } from '../../../model/run/records.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { addGlobals, type Cli, cliOf, reasonOf, userName, withStore } from '../../cli.ts'
@@ -192,11 +192,11 @@ async function askFate(cli: Cli, { name, unresolved }: Failure): Promise<Fate | 
 
 function unsaid(failures: readonly Failure[]): CounterfoilError {
   const names = failures.map(({ name }) => name)
-  return new CounterfoilError(
+  return errorFor(
     'RETRY_INVALID',
     `say what to do with ${names.join(', ')}: --call '${names[0]}=send' (or keep, or ` +
       'happened:<json>), for each; nothing was changed',
-    { details: { calls: failures.map(({ pure: _, ...call }) => call) } },
+    { calls: failures.map(({ pure: _, ...call }) => call) },
   )
 }
 

@@ -112,8 +112,8 @@ async function readOutput(cf: Counterfoil, run: Run): Promise<string | null> {
   try {
     return await cf.store.readOutput(run)
   } catch (error) {
-    const gone = ['BLOB_MISSING', 'BLOB_DAMAGED'].some((code) => isCounterfoilError(error, code))
-    if (gone) return null
+    const isGone = isCounterfoilError(error, 'BLOB_MISSING')
+    if (isGone || isCounterfoilError(error, 'BLOB_DAMAGED')) return null
     throw error
   }
 }

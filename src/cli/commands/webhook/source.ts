@@ -54,7 +54,10 @@ async function addSource(cli: Cli, name: string, options: AddOptions): Promise<v
   const { claim: claims, trustsBy = false } = options
   const made = await withStore(cli, ({ store }) =>
     sources.addSource(store, {
-      ...{ namespace: cli.namespace, name, by: userName(undefined), trustsBy },
+      namespace: cli.namespace,
+      name,
+      by: userName(undefined),
+      trustsBy,
       ...(acts === undefined ? {} : { acts }),
       ...(claims === undefined ? {} : { claims }),
     }),

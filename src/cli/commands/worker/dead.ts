@@ -1,7 +1,7 @@
 // counterfoil worker dead
 import type { Command } from 'commander'
 import { workerJson } from '../../../client/wire/worker.ts'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { errorFor } from '../../../model/errors.ts'
 import type { Counterfoil } from '../../../open.ts'
 import type { WorkerRow } from '../../../store/store.ts'
 import { assertedDeath } from '../../../worker/asserted.ts'
@@ -73,6 +73,5 @@ async function find(cf: Counterfoil, workerId: string): Promise<WorkerRow> {
   )
   const meant =
     near === null ? '`counterfoil worker list --all` lists them' : `did you mean ${near}?`
-  const message = `there is no worker ${workerId} on this store; ${meant}`
-  throw new CounterfoilError('WORKER_NOT_FOUND', message, { details: { workerId } })
+  throw errorFor('WORKER_NOT_FOUND', workerId, meant)
 }

@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import type { Command } from 'commander'
 import { iso } from '../../../client/wire/iso.ts'
 import { systemClock } from '../../../clock.ts'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import type { Counterfoil } from '../../../open.ts'
 import { Loop } from '../../../worker/loop.ts'
 import type { Stopped, Worker } from '../../../worker/worker.ts'
@@ -54,7 +54,7 @@ export async function work(command: Command, file: string): Promise<void> {
   const end = asked()
   await withCounterfoil(cli, carried, async (cf) => {
     const moved = await cf.store.moved()
-    if (moved !== null) throw new CounterfoilError('STORE_MOVED', moved)
+    if (moved !== null) throw errorFor('STORE_MOVED', moved)
     const worker = cf.worker({ concurrency, namespaces })
     await worker.start()
     cli.progress.end()
@@ -80,8 +80,13 @@ function greet(
   const { pid } = process
   const { url } = cf.store
   cli.out.line({
-    ...{ at: iso(systemClock.now()), kind: 'ready', worker_id: worker.id, pid, store: url },
-    ...{ graphs, concurrency },
+    at: iso(systemClock.now()),
+    kind: 'ready',
+    worker_id: worker.id,
+    pid,
+    store: url,
+    graphs,
+    concurrency,
   })
   cli.out.text(
     `Worker ${worker.id} (pid ${pid}) on ${url}: ${graphs.join(', ')}; ${concurrency} at once`,
@@ -105,21 +110,17 @@ function unfinished({ unfinished: runs }: Stopped): CounterfoilError {
   const calls = runs.reduce((sum, one) => sum + one.calls, 0)
   const ids = runs.slice(0, shownMax).map(({ runId }) => runId)
   const more = runs.length > shownMax ? ', …' : ''
-  return new CounterfoilError(
+  return errorFor(
     'WORKER_UNFINISHED',
     `${plural(runs.length, 'run')} had not finished when the grace was over, with ` +
-      `${plural(calls, 'call')} that had not returned: ${ids.join(', ')}${more}. Other workers ` +
-      'take them over; a call whose outcome nobody can know then waits in the inbox',
-    { details: { unfinished: runs } },
+      `${plural(calls, 'call')} that had not returned: ${ids.join(', ')}${more}`,
+    runs,
   )
 }
 
 function dead({ id }: Worker): CounterfoilError {
-  return new CounterfoilError(
-    'WORKER_DEAD',
-    `worker ${id} is on record as dead, and its runs belong to others; start it again`,
-    { details: { workerId: id } },
-  )
+  const why = 'is on record as dead, and its runs belong to others; start it again'
+  return errorFor('WORKER_DEAD', id, why)
 }
 
 const touchMs = 2_000

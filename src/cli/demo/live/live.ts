@@ -99,7 +99,10 @@ function killJson({ at, pid, signal, after }: Kill) {
     pid,
     signal,
     after: after && {
-      ...{ agent: after.agent, service: after.service, run_id: after.run, result: after.result },
+      agent: after.agent,
+      service: after.service,
+      run_id: after.run,
+      result: after.result,
     },
   }
 }

@@ -4,7 +4,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock, timeId } from '../../../clock.ts'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { storeOf } from '../world.ts'
 import { example } from './agents.ts'
 
@@ -124,5 +124,5 @@ function missingPackages(): string[] {
 }
 
 function refused(why: string): CounterfoilError {
-  return new CounterfoilError('DEMO_PLUG', `the plug cannot be pulled: ${why}`)
+  return errorFor('DEMO_PLUG', why)
 }

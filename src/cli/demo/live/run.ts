@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { iso } from '../../../client/wire/iso.ts'
 import { systemClock } from '../../../clock.ts'
-import { CounterfoilError, isCounterfoilError } from '../../../model/errors.ts'
+import { errorFor, isCounterfoilError } from '../../../model/errors.ts'
 import type { CounterfoilServer } from '../../../server/server.ts'
 import type { Cli } from '../../cli.ts'
 import { wrap } from '../../show/text.ts'
@@ -47,8 +47,13 @@ async function greet(cli: Cli, folder: string, server: CounterfoilServer): Promi
   const { colors, width } = cli.out
   const { pid } = process
   cli.out.line({
-    ...{ at: iso(systemClock.now()), kind: 'ready', url: server.url, entry_url: entry },
-    ...{ store: storeOf(folder), folder, pid },
+    at: iso(systemClock.now()),
+    kind: 'ready',
+    url: server.url,
+    entry_url: entry,
+    store: storeOf(folder),
+    folder,
+    pid,
   })
   const about =
     'Three kinds of agents are at work, and their upstreams count what was done. Kill the worker ' +
@@ -71,11 +76,7 @@ function folderOf(data: string | undefined): string {
   mkdirSync(folder, { recursive: true })
   const ours = existsSync(storeOf(folder).slice('sqlite:'.length))
   if (ours || readdirSync(folder).length === 0) return realpathSync(folder)
-  throw new CounterfoilError(
-    'DEMO_FOLDER_USED',
-    `${folder} is not empty, and is not a demo folder; name another with --data, or leave it out`,
-    { details: { folder } },
-  )
+  throw errorFor('DEMO_FOLDER_USED', folder, 'is not a demo folder')
 }
 
 function asked(): Promise<void> {

@@ -143,8 +143,11 @@ function writes({ on, expect }: Bench): void {
     const rows = [write('2', 'a', 1), write('1', 'b', 0), write('1', 'a', 10), write('1', 'a', 2)]
     await s.store.putWrites([...rows, write('1', 'a', -3), write('3', 'a', 0)], false)
     expect(await writesOf(s, ['2', '1', '1', 'x'])).toEqual([
-      ...[['1', 'a', -3] as const, ['1', 'a', 2] as const, ['1', 'a', 10] as const],
-      ...[['1', 'b', 0] as const, ['2', 'a', 1] as const],
+      ['1', 'a', -3],
+      ['1', 'a', 2],
+      ['1', 'a', 10],
+      ['1', 'b', 0],
+      ['2', 'a', 1],
     ])
     expect(await writesOf(s, [])).toEqual([])
     expect(await s.store.listWrites(space(), ['3'])).toEqual([write('3', 'a', 0)])

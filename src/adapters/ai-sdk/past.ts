@@ -252,7 +252,7 @@ function isUnused({ outcome, usedBy, voidedAt }: Decision): boolean {
 }
 
 /** Of a turn's id, without the words. */
-function messageOf(checkpointId: string): string | null {
+export function messageOf(checkpointId: string): string | null {
   const found = /^(.*)#[0-9a-f]{16}$/s.exec(checkpointId)
   return found?.[1] ?? null
 }

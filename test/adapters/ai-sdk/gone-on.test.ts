@@ -109,7 +109,11 @@ describe.each(majors)('$name', (major) => {
     await cf.inbox.decide(itemId, { ...by, version, outcome: 'send' })
     await chat.sendMessage({ text: 'Forget it.' })
     expect([lastText(chat), sent.length]).toEqual(['Said, 3.', 1])
-    expect(partsOf(chat, 'data-counterfoil-outcome')).toMatchObject([{ data: { state: 'failed' } }])
+    // Since regenerate tells what the old answer has done, that comes first.
+    expect(partsOf(chat, 'data-counterfoil-outcome')).toMatchObject([
+      { data: { state: 'done', output: { orderId: 'o-1' } } },
+      { data: { state: 'failed' } },
+    ])
   })
 
   test('D1 abandon ends the turn, and not the chat', async () => {

@@ -12,6 +12,8 @@ export interface ShownStep {
   /** Which reply of the turn it is; null if it asks for no calls, or is no reply of this turn. */
   readonly reply: number | null
   readonly parts: readonly UiPart[]
+  /** It is in the message that a client goes on from. */
+  readonly inLast: boolean
 }
 
 /** Without messages that the next one begins with a copy of. */
@@ -32,13 +34,17 @@ function isCopy(one: UiPart, two: UiPart | undefined): boolean {
 
 /** The steps of an answer, with the places of the replies that they show. */
 export function stepsOf(answer: readonly UiMessage[], past: Past, generation: number): ShownStep[] {
-  const steps = answer.flatMap(({ parts }) => stepsIn(parts as readonly UiPart[]))
+  const steps = answer.flatMap((message) =>
+    stepsIn(message.parts as readonly UiPart[]).map((parts) => {
+      return { parts, inLast: message === answer.at(-1) }
+    }),
+  )
   const own = past.repliesOf(generation)
   let last = -1
-  return steps.map((parts) => {
+  return steps.map(({ parts, inLast }) => {
     const reply = numberOf(parts.filter(isCall), { recorded: past.replies, own, last })
     last = Math.max(last, reply ?? -1)
-    return { reply, parts }
+    return { reply, parts, inLast }
   })
 }
 

@@ -4,7 +4,7 @@
 // an earlier request is still under way.
 import type { FailureData } from '../../../model/errors.ts'
 import { fromPlain, toPlain } from '../codec.ts'
-import { isEffect, isTrusted, Past, turnIdsOf, type UiMessage } from '../past.ts'
+import { isEffect, isTrusted, messageOf, Past, turnIdsOf, type UiMessage } from '../past.ts'
 import type { EarlierFacts } from '../turn.ts'
 import { stepsOf, withoutCopies } from './answer.ts'
 import { type OutcomeData, outcomeType } from './data.ts'
@@ -31,7 +31,8 @@ export async function lookBack(all: readonly UiMessage[], where: Where): Promise
   const present = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages.flatMap(({ role }, n) => (role === 'user' && n < present ? [n] : []))
   const turns = await Promise.all(asked.map((n) => turnAt(messages, n, where)))
-  const open = turns.flatMap(openCalls)
+  const replaced = await replacedTurns(messages, where)
+  const open = [...turns.flatMap(openCalls), ...replaced.flatMap(openCalls).filter(isUnderWay)]
   const answered = open.filter(({ turn, tool, nth, row }) => turn.past.isAnswered(tool, nth, row))
   const answers = await settle(answered, where)
   const known = new Map(open.map((call) => [call, answers.get(call) ?? answerOf(call)] as const))
@@ -40,7 +41,7 @@ export async function lookBack(all: readonly UiMessage[], where: Where): Promise
   const before = shownIn(messages.slice(0, present))
   const landed = (call: OpenCall) => known.get(call)?.landed === true
   return {
-    messages: told(messages, known),
+    messages: told(messages, known, present),
     outcomes: open
       .filter((call) => !shown.has(nameOf(call)))
       .flatMap((call) => outcomeOf(call, known.get(call) ?? null)),
@@ -65,7 +66,8 @@ export function replacedOutcomes(
   const shown = shownIn(messages)
   const parts = messages.slice(userAt + 1).flatMap((message) => message.parts as UiPart[])
   const ended = parts.filter((part) => isCall(part) && isEnded(part))
-  const turn = { past, userAt, messageId: messages[userAt]?.id ?? '', steps: [] }
+  const messageId = messages[userAt]?.id ?? ''
+  const turn = { past, userAt, messageId, name: messageId, steps: [] }
   return sentCalls(turn, generation)
     .filter((call) => !shown.has(nameOf(call)))
     .filter(({ tool, toolCallId }) => !ended.some((part) => isNamed(part, tool, toolCallId)))
@@ -87,11 +89,47 @@ async function turnAt(
   const next = after.findIndex(({ role }) => role === 'user')
   const said = (next < 0 ? after : after.slice(0, next)).filter(({ role }) => role === 'assistant')
   const steps = stepsOf(said, past, past.generation)
-  return { past, userAt, messageId: messages[userAt]?.id ?? '', steps }
+  const messageId = messages[userAt]?.id ?? ''
+  return { past, userAt, messageId, name: messageId, steps }
 }
 
-function nameOf({ turn: { messageId }, nth }: OpenCall): string {
-  return `${messageId}/${nth}`
+/** Versions of messages before they were edited, that have left calls open. */
+async function replacedTurns(
+  messages: readonly UiMessage[],
+  { cf, ids: { workflowId, nodeId }, model }: Where,
+): Promise<EarlierTurn[]> {
+  if (messages.length === 0) return []
+  const calls = await cf.store.openCalls({ namespace: cf.namespace, runId: workflowId })
+  const places = new Set(
+    calls.flatMap((call) => (call.nodeId === nodeId ? [call.checkpointId] : [])),
+  )
+  const turns = [...places].flatMap((checkpointId) => {
+    const userAt = messages.findIndex(({ id, role }) => {
+      return role === 'user' && id === messageOf(checkpointId)
+    })
+    const version = messages.slice(0, userAt + 1)
+    const isReplaced = userAt >= 0 && turnAtEnd(version) !== checkpointId
+    return isReplaced ? [{ checkpointId, userAt, messageId: messages[userAt]?.id ?? '' }] : []
+  })
+  return Promise.all(
+    turns.map(async ({ checkpointId, ...at }) => {
+      const past = await Past.load(cf, { workflowId, nodeId, checkpointId }, model)
+      return { ...at, past, name: checkpointId, steps: [] }
+    }),
+  )
+
+  function turnAtEnd(version: readonly UiMessage[]): string {
+    return turnIdsOf({ workflowId, nodeId, messages: version }).checkpointId
+  }
+}
+
+/** What ended before was seen, or is told by the record next to which a new call is shown. */
+function isUnderWay({ row }: OpenCall): boolean {
+  return row !== null && row.status !== 'committed' && row.status !== 'failed'
+}
+
+function nameOf({ turn: { name }, nth }: OpenCall): string {
+  return `${name}/${nth}`
 }
 
 /** Calls that the client was told of by a data part. */
@@ -134,13 +172,16 @@ function outcomeOf(call: OpenCall, answer: Answer | null): OutcomeData[] {
 function told(
   messages: readonly UiMessage[],
   known: ReadonlyMap<OpenCall, Answer | null>,
+  present: number,
 ): readonly UiMessage[] {
   const parts = new Map<unknown, UiPart[]>()
   const added = new Map<number, UiPart[]>()
   for (const [call, answer] of known) {
     const part = answer ? [partOf(call, answer)] : []
     if (call.part) parts.set(call.part, part)
-    else added.set(call.turn.userAt, [...(added.get(call.turn.userAt) ?? []), ...part])
+    // What the present message has replaced is no part of the conversation.
+    else if (call.turn.userAt < present)
+      added.set(call.turn.userAt, [...(added.get(call.turn.userAt) ?? []), ...part])
   }
   return messages.flatMap((message, n) => {
     const own = message.parts.flatMap((part) => parts.get(part) ?? [part])

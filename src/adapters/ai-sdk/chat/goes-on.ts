@@ -92,10 +92,10 @@ function isShown(
   next: number,
   { past, generation }: Recorded,
 ): boolean {
-  const from = next === 0 ? 0 : steps.findIndex(({ reply }) => reply === next - 1)
+  const before = steps.findLastIndex(({ reply }) => reply !== null && reply < next)
   const [said] = past.repliesOf(generation).filter(({ reply }) => reply === next)
-  return steps.slice(from).some(({ reply, parts }) => {
-    if (isCutOff(parts)) return false
+  return steps.slice(before + 1).some(({ reply, parts, inLast }) => {
+    if (isCutOff(parts) || !inLast) return false
     if (reply === next) return true
     return reply === null && said !== undefined && said.text !== '' && textOf(parts) === said.text
   })

@@ -24,6 +24,8 @@ export interface EarlierTurn {
   readonly past: Past
   readonly userAt: number
   readonly messageId: string
+  /** Unlike any other of the chat, former versions of the same message included. */
+  readonly name: string
   readonly steps: readonly ShownStep[]
 }
 
@@ -116,7 +118,7 @@ function shownCalls(turn: EarlierTurn) {
   return { rowAt, shown }
 }
 
-/** Its end is not told, or not as it is on record: of two people one may have denied it too late. */
+/** Its end is not told, or not as it is on record: one of two tabs may have denied it too late. */
 function isOpen(part: UiPart, row: Row | null): boolean {
   const isDenied = part.approval?.approved === false
   return !isEnded(part) || (isDenied && row !== null && isEffect(row))

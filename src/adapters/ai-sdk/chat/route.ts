@@ -166,9 +166,9 @@ function hider(turn: Hiding): (chunk: Chunk) => boolean {
     const { type, toolCallId } = chunk
     if (type === 'tool-output-error' && turn.unanswered.has(String(toolCallId))) return true
     if (type === 'error') return turn.waits || turn.error instanceof ReplayUnsafeError
-    // The words of a reply that the client shows already.
-    const hidden =
-      again && turn.shown && !type.startsWith('tool-') && type !== 'start' && type !== 'abort'
+    // The words of a reply that the client shows already; data is the app's own.
+    const told = ['start', 'abort'].includes(type) || /^(tool|data)-/.test(type)
+    const hidden = again && turn.shown && !told
     if (type === 'finish-step') again = false
     return hidden
   }

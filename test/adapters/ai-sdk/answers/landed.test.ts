@@ -2,7 +2,7 @@
 // new call is compared with, each record once.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { chatRoute, guardAgent } from '../../../src/adapters/ai-sdk/index.ts'
+import { chatRoute, guardAgent } from '../../../../src/adapters/ai-sdk/index.ts'
 import {
   chatOf,
   lastText,
@@ -14,8 +14,8 @@ import {
   respond,
   text,
   wording,
-} from './chat.ts'
-import { call, majors, onlyItem, opens } from './sdk.ts'
+} from '../chat.ts'
+import { call, majors, onlyItem, opens } from '../sdk.ts'
 
 const hangsUp = (count: number) => (sent: number) => {
   if (sent <= count) throw new Error('socket hang up')
@@ -29,7 +29,7 @@ describe.each(majors)('$name', (major) => {
     return { ...made, line, chat: chatOf(major, line.handler) }
   }
 
-  test('C2 a lost connection, and last words that prove nothing: the next turn is told', async () => {
+  test('C2 last words that prove nothing, and a lost connection: the next turn knows', async () => {
     for (const [first, last] of [
       [[], ''],
       [[text('OK')], 'OK'],
@@ -180,7 +180,50 @@ describe.each(majors)('$name', (major) => {
     }
   })
 
-  test('C2 two tabs, one denies what the other has approved: it is told what came of it', async () => {
+  test('I5 did not happen, then edited: it lapses, and the new order is a new one', async () => {
+    const { cf, sent, chat, decide } = await opensLossy({ fate: hangsUp(1), answer: once })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await decide({ outcome: 'did_not_happen' })
+    await chat.sendMessage({ text: 'Order tea, please.', messageId: chat.messages[0]?.id ?? '' })
+    expect([lastText(chat), sent]).toEqual(['Done, 2.', ['tea: note 0', 'tea: note 1']])
+    expect((await cf.inbox.list()).items).toEqual([])
+  })
+
+  test('C2 happened, then edited: the record says so where a person sees both', async () => {
+    const { cf, sent, chat, decide } = await opensLossy({ fate: hangsUp(1), answer: once })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await decide({ outcome: 'happened', result: { orderId: 'o-7' } })
+    await chat.sendMessage({ text: 'Order tea, please.', messageId: chat.messages[0]?.id ?? '' })
+    const { reason, body } = await onlyItem(cf)
+    expect([reason, body.unmatched.map(({ status }) => status)]).toEqual([
+      ...['same_effect', ['committed']],
+    ])
+    expect(partsOf(chat, 'data-counterfoil-outcome')).toMatchObject([
+      { data: { state: 'done', output: { orderId: 'o-7' } } },
+    ])
+    expect(sent).toHaveLength(1)
+  })
+
+  test('C2 in doubt, edited away, asked for anew: model and client are told', async () => {
+    const prompts: string[] = []
+    const { cf, sent, chat, decide } = await opensLossy({
+      fate: hangsUp(1),
+      answer: (reply, n, prompt) => {
+        prompts.push(prompt)
+        const wants = n === 0 || (prompt.includes('Now') && reply === 0)
+        return wants ? [order(`id-${n}`, 'tea', `${n}`)] : [text(`Said, ${n}.`)]
+      },
+    })
+    await chat.sendMessage({ text: 'Order tea.' })
+    await chat.sendMessage({ text: 'Just say hi.', messageId: chat.messages[0]?.id ?? '' })
+    await decide({ outcome: 'happened', result: { orderId: 'o-7' } })
+    await chat.sendMessage({ text: 'Now order tea.' })
+    expect(prompts.at(-1)).toContain('o-7')
+    expect(partsOf(chat, 'data-counterfoil-outcome')).toMatchObject([{ data: { state: 'done' } }])
+    expect([sent.length, (await onlyItem(cf)).reason]).toEqual([1, 'same_effect'])
+  })
+
+  test('C2 a tab that denies what another has approved is told what came of it', async () => {
     const { handler, sent, chat } = await openShop(major, {
       needsApproval: true,
       answer: (reply, n, prompt) => (prompt.includes('Thanks') ? [text('Bye.')] : once(reply, n)),

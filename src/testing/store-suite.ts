@@ -3,6 +3,7 @@
 import type { Port } from '../store/store.ts'
 import { alikeConcern } from './store/alike.ts'
 import { amendConcern } from './store/amend.ts'
+import { attemptsConcern } from './store/attempts.ts'
 import { checkpointConcern } from './store/checkpoints.ts'
 import { childConcern } from './store/children.ts'
 import { commitConcern } from './store/commit.ts'
@@ -32,6 +33,7 @@ type Concern = (bench: Bench) => void
 /** Ledger, leases and inbox: what they promise they promise together. */
 const core: readonly Concern[] = [
   ...[startConcern, loadConcern, checkpointConcern, commitConcern, fenceConcern, amendConcern],
+  attemptsConcern,
   ...[leaseConcern, signalConcern, childConcern, dueConcern, immutabilityConcern, listConcern],
   ...[lookupConcern, historyConcern, notifyConcern, alikeConcern, survivalConcern],
 ]

@@ -3,6 +3,7 @@
 import type { Port } from '../store/store.ts'
 import { alikeConcern } from './store/alike.ts'
 import { amendConcern } from './store/amend.ts'
+import { attemptsConcern } from './store/attempts.ts'
 import { checkpointConcern } from './store/checkpoints.ts'
 import { childConcern } from './store/children.ts'
 import { commitConcern } from './store/commit.ts'
@@ -37,6 +38,7 @@ const core: readonly Concern[] = [
   commitConcern,
   fenceConcern,
   amendConcern,
+  attemptsConcern,
   leaseConcern,
   signalConcern,
   childConcern,

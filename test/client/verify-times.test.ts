@@ -101,10 +101,10 @@ const cases: [name: string, sql: string, found: string[]][] = [
   ],
   [
     'an attempt that has not reported is moved behind the takeover',
-    `update tool_call_attempts set dispatched_at = dispatched_at + 3600000,
-       ended_at = null, outcome = null, mac = null
-     where attempt_id = (select min(attempt_id) from tool_call_attempts
-       where workflow_id = 'r1' and attempt_id like '%/send/%' and fence = 1)`,
+    `update tool_call_results set dispatched_at = dispatched_at + 3600000
+     where rowid = (select min(rowid) from tool_call_results
+       where workflow_id = 'r1' and tool_name = 'send' and fence = 1
+         and dispatched_at is not null)`,
     ['time 0#1/send', 'time 0#1/send'],
   ],
   [

@@ -142,10 +142,16 @@ const clean: Changes = {
   ],
 }
 
+function dropTriggers(db: Database.Database): void {
+  const names = db.prepare("select name from sqlite_master where type = 'trigger'").pluck()
+  for (const name of names.all()) db.exec(`drop trigger ${name}`)
+}
+
 /** A store with the clean history, more rows if wanted, and a raw connection beside it. */
 async function scene(
   fn: (store: Store, db: Database.Database, run: Run) => Promise<void>,
   more: Changes = {},
+  drops = true,
 ): Promise<void> {
   const path = newPath()
   await using(path, async (store) => {
@@ -157,8 +163,7 @@ async function scene(
     }
     const db = new Database(path)
     try {
-      const names = db.prepare("select name from sqlite_master where type = 'trigger'").pluck()
-      for (const name of names.all()) db.exec(`drop trigger ${name}`)
+      if (drops) dropTriggers(db)
       await fn(store, db, run)
     } finally {
       db.close()
@@ -211,7 +216,7 @@ describe('rows altered behind the back of the store', () => {
     ['evidence', "update call_evidence set result_json = '1'", [`mac ${a.late.attemptId}`]],
     [
       'an attempt is removed',
-      `delete from tool_call_attempts ${where(a.sent)}`,
+      `update tool_call_results set dispatched_at = null ${of(c.sent)}`,
       [`attempt ${a.sent.attemptId}`],
     ],
     [
@@ -236,8 +241,8 @@ describe('rows altered behind the back of the store', () => {
     ],
     [
       'the number of an open attempt',
-      `update tool_call_attempts set attempt = 2 ${where(a.open)}`,
-      [`attempt ${a.open.attemptId}`],
+      `update tool_call_attempts set attempt = 3 ${where(a.granted2)}`,
+      [`attempt ${a.granted2.attemptId}`],
     ],
     [
       'an attempt is made up',
@@ -245,10 +250,24 @@ describe('rows altered behind the back of the store', () => {
         worker_id, outlives, quiet_ms, dispatched_at)
         select namespace, workflow_id, '${id(c.sent)}/2', 2, fence,
         worker_id, outlives, quiet_ms, dispatched_at
-        from tool_call_attempts ${where(a.sent)}`,
+        from tool_call_results ${of(c.sent)}`,
       [`attempt ${id(c.sent)}/2`],
     ],
-    ['a call is removed', `delete from tool_call_results ${of(c.sent)}`, [`call ${id(c.sent)}`]],
+    [
+      'an attempt is made up that the row of its call contradicts',
+      `insert into tool_call_attempts (namespace, workflow_id, attempt_id, attempt, fence,
+        worker_id, outlives, quiet_ms, dispatched_at)
+        select namespace, workflow_id, '${a.sent.attemptId}', 1, fence,
+        worker_id, outlives, 0, dispatched_at
+        from tool_call_results ${of(c.sent)}`,
+      [`mac ${a.sent.attemptId}`],
+    ],
+    // One that was sent once, and heard of as landed, takes its only attempt along.
+    [
+      'a call is removed',
+      `delete from tool_call_results ${of(c.retried)}`,
+      [`call ${id(c.retried)}`],
+    ],
     [
       'a call is removed that a decision is about',
       `delete from tool_call_results ${of(c.granted)}`,
@@ -262,13 +281,13 @@ describe('rows altered behind the back of the store', () => {
     ],
     [
       'the time of an open attempt',
-      `update tool_call_attempts set dispatched_at = dispatched_at - 3600000 ${where(a.open)}`,
+      `update tool_call_results set dispatched_at = dispatched_at - 3600000 ${of(c.open)}`,
       [`time ${a.open.attemptId}`, `time ${a.open.attemptId}`],
     ],
     [
       'the sender of an open attempt',
-      `update tool_call_attempts set worker_id = 'w_9' ${where(a.open)}`,
-      [`holder ${id(c.open)}`, `holder ${a.open.attemptId}`],
+      `update tool_call_attempts set worker_id = 'w_9' ${where(a.granted2)}`,
+      [`holder ${id(c.granted)}`, `holder ${a.granted2.attemptId}`],
     ],
     ['the state', `update checkpoints set body_json = '{"n":2}'`, ['checkpoint 0#1']],
     ['the place of the run', 'update runs set visit = 2', ['checkpoint 0#2']],
@@ -295,7 +314,7 @@ describe('rows altered behind the back of the store', () => {
   })
 
   test('B8 a record set back to its first form and MAC is contradicted', async () => {
-    await scene(async (store, db, run) => {
+    const attack = async (store: Store, db: Database.Database, run: Run) => {
       const first = call(20, { status: 'pending', seq: null, settledAt: null, resultJson: null })
       const second = { ...first, attempt: 2 }
       const put = (commitId: string, records: CallRecord[], attempts: Attempt[]) =>
@@ -304,12 +323,14 @@ describe('rows altered behind the back of the store', () => {
       const old = db.prepare("select * from tool_call_results where tool_name = 't20'").get()
       await put('c3', [second], [attemptOf(first, 2)])
       expect(await found(store)).toEqual([])
+      dropTriggers(db)
       const { attempt, mac, seq } = old as { attempt: number; mac: string; seq: null }
       db.prepare(
         "update tool_call_results set attempt = ?, mac = ?, seq = ? where tool_name = 't20'",
       ).run(attempt, mac, seq)
       expect(await found(store)).toEqual([`attempt ${id(first)}/2`])
-    })
+    }
+    await scene(attack, {}, false)
   })
 })
 

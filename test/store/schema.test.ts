@@ -58,7 +58,7 @@ const types = {
 
 function expectSame(table: AnyTable, kind: keyof typeof types, found: readonly Column[]): void {
   const own = ['id', 'mac', ...(ownColumns[table.name] ?? [])]
-  const fields = Object.values(table.fields) as Field[]
+  const fields = [...(Object.values(table.fields) as Field[]), ...table.beside]
   const wanted = fields.map(({ column, kind: of, nullable }) => {
     return { name: column, type: types[kind][of] as string, nullable }
   })
@@ -148,16 +148,17 @@ describe('SQLite', () => {
       const codec = codecs.get(table.name) as never as sqliteTables.Table<Row>
       const columns = columnsWritten(table)
       const mac = table.sealed === null ? [] : ['x']
+      const nothing = table.beside.map(() => null)
       const marks = columns.map(() => '?').join(', ')
       db.exec('begin')
       const add = `insert into ${table.name} (${columns.join(', ')}) values (${marks})`
-      db.prepare(add).run(...codec.encode(old), ...mac)
+      db.prepare(add).run(...codec.encode(old), ...mac, ...nothing)
       const set = columns.map((column) => `${column} = ?`).join(', ')
       const key = columnsOf(table, table.key)
       const where = key.map((column) => `${column} = ?`).join(' and ')
       const update = db.prepare(`update ${table.name} set ${set} where ${where}`)
       try {
-        update.run(...codec.encode(next), ...mac, ...table.key.map((name) => old[name]))
+        update.run(...codec.encode(next), ...mac, ...nothing, ...table.key.map((name) => old[name]))
         return true
       } catch (error) {
         expect(String(error)).toContain('row is final')

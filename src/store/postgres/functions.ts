@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Described } from '../schema/index.ts'
 import * as schema from '../schema/index.ts'
 import { finalTriggers, type Triggers } from '../sql/final.ts'
+import { firstToOwnRow, idInSql } from '../sql/first-attempt.ts'
 import { columnsWritten, onConflict } from '../sql/statements.ts'
 
 const folder = new URL('./functions/', import.meta.url)
@@ -17,8 +18,19 @@ const tables = new Map<string, Described<never>>(
     .map((table) => [table.name, table as never]),
 )
 
+/** Calls that retention takes, with an attempt in their row. */
+const gone = `
+  from tool_call_results t
+  where t.namespace = r.namespace and t.workflow_id = r.run_id
+    and t.replay_class = any (p_classes)
+    and (t.replay_class = 'pure' or t.status not in ('pending', 'in_doubt'))
+    and t.attempt = 1 and t.dispatched_at is not null`
+
 function expand(text: string): string {
-  return text.replace(/\{\{(insert|replace) (\w+)\}\}/g, (_, what: string, name: string) => {
+  const plain = text
+    .replace('{{id of first}}', idInSql('t', position))
+    .replace('{{first to own row}}', firstToOwnRow('t', position, gone))
+  return plain.replace(/\{\{(insert|replace) (\w+)\}\}/g, (_, what: string, name: string) => {
     const table = tables.get(name)
     if (table === undefined) throw new Error(`no table is described as ${name}`)
     if (what === 'replace') return onConflict(table, 'set')
@@ -36,6 +48,8 @@ end $$;`
 const trigger = (name: string, when: string, says: string) =>
   `create trigger ${name} ${when}\nexecute function refuse('${says}');`
 
+const position = (text: string, part: string) => `strpos(${text}, ${part})`
+
 const postgres: Triggers = {
   update: (name, table, of, when, says) => {
     const columns = of.length === 0 ? '' : ` of ${of.join(', ')}`
@@ -46,6 +60,16 @@ const postgres: Triggers = {
     const row = `before delete on ${table}\nfor each row when (${when})`
     return `${trigger(name, row, says)}\n${trigger(`${name}_whole`, whole, says)}`
   },
+  before: (name, table, when, insert) => {
+    const call = `create or replace function ${name}() returns trigger language plpgsql as $$
+begin
+  ${insert};
+  return new;
+end $$;`
+    const fires = `before update on ${table}\nfor each row when (${when})`
+    return `${call}\ncreate or replace trigger ${name} ${fires}\nexecute function ${name}();`
+  },
+  position,
   // Retention says so for its transaction, and nobody but the owner may delete from the tables.
   retaining: () => "coalesce(current_setting('counterfoil.retaining', true) = 'on', false)",
 }

@@ -10,6 +10,9 @@ import type {
   Run,
   RunRef,
 } from '../../model/run/records.ts'
+import * as schema from '../schema/index.ts'
+import { withFirst } from '../sql/first-attempt.ts'
+import { besides } from '../sql/statements.ts'
 import type {
   CheckpointRow,
   EventsRequest,
@@ -21,7 +24,7 @@ import type {
   Sealed,
 } from '../store.ts'
 import type { Connection } from './opening/connection.ts'
-import { decodeSealed } from './read.ts'
+import { decodeSealed, firstIn, sendersIn } from './read.ts'
 import type { Columns } from './tables.ts'
 import * as tables from './tables.ts'
 
@@ -121,9 +124,21 @@ function ofRun(
 }
 
 export async function listAttempts(c: Connection, ref: RunRef): Promise<Sealed<Attempt>[]> {
-  const order = 'dispatched_at, attempt_id'
-  const rows = await ofRun(c, tables.attempts, ref, 'workflow_id', order)
-  return decodeSealed(c, tables.attempts, rows)
+  const { schema: s } = c
+  const ofRun = 'where namespace = $1 and workflow_id = $2'
+  // One statement, and so one moment: an attempt may change its place.
+  const [found] = await c.query(
+    `select (select json_agg(t order by t.dispatched_at, t.attempt_id) from (
+         select * from ${s}.tool_call_attempts ${ofRun}) t) as own,
+       (select json_agg(t) from (
+         select ${[...sendersIn, ...besides(schema.records)].join(', ')}
+         from ${s}.tool_call_results ${ofRun} and attempt = 1 and dispatched_at is not null
+       ) t) as first`,
+    [ref.namespace, ref.runId],
+  )
+  const rows = (name: string) => (found?.[name] ?? []) as Columns[]
+  const own = await decodeSealed(c, tables.attempts, rows('own'))
+  return withFirst(own, rows('first').flatMap(firstIn))
 }
 
 export async function listEvidence(c: Connection, ref: RunRef): Promise<Sealed<Evidence>[]> {

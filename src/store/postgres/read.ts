@@ -1,5 +1,8 @@
 // Reads what a visit needs, in one go; what the server does for it is functions/03_read.sql.
-import type { Checkpoint, Run, RunRef } from '../../model/run/records.ts'
+import type { Attempt, Checkpoint, Run, RunRef } from '../../model/run/records.ts'
+import * as schema from '../schema/index.ts'
+import { firstAttempt, type Sender, type Sent, senders, withFirst } from '../sql/first-attempt.ts'
+import { columnsOf } from '../sql/statements.ts'
 import type { LoadAt, Loaded, Sealed } from '../store.ts'
 import { Gather } from './gather.ts'
 import type { Connection } from './opening/connection.ts'
@@ -97,6 +100,18 @@ export function runLoader(c: Connection): Gather<RunRef, Loaded | null> {
   })
 }
 
+/** The first attempt, if it lies in the row of its call (sql/first-attempt.ts). */
+export function firstIn(row: Columns): Attempt[] {
+  const { attempt_id: tail, outlives, quiet_ms: quietMs, dispatched_at: dispatchedAt } = row
+  if (dispatchedAt === null) return []
+  const sender = Object.fromEntries(senders.map((name, i) => [name, row[sendersIn[i] as string]]))
+  const sent = { tail, outlives, quietMs, dispatchedAt } as Sent
+  const first = firstAttempt(sender as unknown as Sender, sent)
+  return first === null ? [] : [first]
+}
+
+export const sendersIn = columnsOf(schema.records, senders)
+
 /** The server's answer: a list for each kind of row, null for none. */
 type Answer = { readonly run: Columns } & Readonly<Record<string, Columns[] | null>>
 
@@ -106,11 +121,12 @@ export async function decodeLoaded(c: Connection, answer: unknown): Promise<Load
   const rows = (kind: string) => found[kind] ?? []
   const sealed = <T extends object>(kind: string, table: Table<T>) =>
     decodeSealed(c, table, rows(kind))
+  const own = await decodeSealed(c, tables.attempts, rows('attempts'))
   return {
     run: tables.runs.decode(found.run),
     checkpoints: rows('checkpoints').map(tables.checkpoints.decode),
     records: await sealed('records', tables.records),
-    attempts: await decodeSealed(c, tables.attempts, rows('attempts')),
+    attempts: withFirst(own, rows('records').flatMap(firstIn)),
     evidence: await sealed('evidence', tables.evidence),
     items: rows('items').map(tables.items.decode),
     decisions: await sealed('decisions', tables.decisions),

@@ -2,6 +2,8 @@
 
 import * as finality from '../rules/finality.ts'
 import { lastForms } from '../rules/finality.ts'
+import * as schema from '../schema/index.ts'
+import { paired, sentOf } from '../sql/first-attempt.ts'
 import type { Changes, NewRun, RunChange } from '../store.ts'
 import type { Connection } from './opening/connection.ts'
 import type { Columns, Table } from './tables.ts'
@@ -70,8 +72,21 @@ export function addRows(c: Connection, to: Rows, changes: Changes): void {
     to.rest[kind] ??= []
     put(to.rest[kind], codec, rows, once)
   }
-  put(to.records, tables.records, changes.records, finality.records)
-  put(to.attempts, tables.attempts, changes.attempts, finality.attempts)
+  const tidy = <T extends object>(codec: Table<T>, rows: readonly T[]) => rows.map(codec.tidy)
+  const records = tidy(tables.records, lastForms(changes.records, finality.records))
+  const attempts = tidy(tables.attempts, lastForms(changes.attempts, finality.attempts))
+  const { sent, others } = paired(records, attempts)
+  for (const row of records) {
+    const mac = sealer.row(schema.records, row)
+    const { tail, outlives, quietMs, dispatchedAt } = sentOf(row, sent.get(row))
+    const beside = { attempt_id: tail, outlives, quiet_ms: quietMs, dispatched_at: dispatchedAt }
+    to.records.push({ ...tables.records.encode(row), mac, ...beside })
+  }
+  put(
+    to.attempts,
+    tables.attempts,
+    others.map(({ attempt }) => attempt),
+  )
   put(to.events, tables.events, changes.events)
   put(to.checkpoints, tables.checkpoints, changes.checkpoints, finality.checkpoints)
   rest('evidence', tables.evidence, changes.evidence, finality.evidence)

@@ -46,6 +46,11 @@ export const records = describe<CallRecord>('tool_call_results', recordFields, {
     once: [],
     says: 'a settled call, or the making of a call',
   },
+  // The first attempt, while nothing is to be said of it but that it was sent.
+  beside: [
+    ...[maybe(text('attempt_id')), maybe(flag('outlives'))],
+    ...[maybe(time('quiet_ms')), maybe(time('dispatched_at'))],
+  ],
   kept: 'a call is never deleted',
 })
 

@@ -34,6 +34,10 @@ export interface Described<T> {
   readonly key: readonly (keyof T & string)[]
   readonly sealed: Sealed<T> | null
   readonly final: Final<T> | null
+  /**
+   * Columns that no field has: written when the row is made, and never again (first-attempt.ts).
+   */
+  readonly beside: readonly Field[]
   /** Why its rows are deleted by nothing but retention; null where they may be. */
   readonly kept: string | null
   /** Makes a row of an older form one of today's. */
@@ -70,12 +74,13 @@ interface Facts<T> {
   readonly sealed?: Described<T>['sealed']
   readonly final?: Described<T>['final']
   readonly kept?: string
+  readonly beside?: readonly Field[]
   readonly read?: (row: T) => T
 }
 
 export function describe<T>(name: string, fields: Fields<T>, facts: Facts<T> = {}): Described<T> {
-  const { key = [], sealed = null, final = null, kept = null, read } = facts
-  return { name, fields, key, sealed, final, kept, ...(read && { read }) }
+  const { key = [], sealed = null, final = null, kept = null, beside = [], read } = facts
+  return { name, fields, key, sealed, final, beside, kept, ...(read && { read }) }
 }
 
 /** All fields but these. */

@@ -3,13 +3,18 @@
 // finality.ts says; a test drives both over the same rows.
 import type { Described, Key } from '../schema/describe.ts'
 import * as schema from '../schema/index.ts'
-import { columnsOf } from './statements.ts'
+import { firstToOwnRow } from './first-attempt.ts'
+import { besides, columnsOf } from './statements.ts'
 
 /** How a database writes a trigger. Conditions are in SQL that both speak. */
 export interface Triggers {
   /** `of`: only where one of these is written, which is free where none is. */
   update(name: string, table: string, of: readonly string[], when: string, says: string): string
   remove(name: string, table: string, when: string, says: string): string
+  /** Makes a row of another table before one of this is updated. */
+  before(name: string, table: string, when: string, insert: string): string
+  /** Where in a text a part of it begins; 0 if it has none. */
+  position(text: string, part: string): string
   /** Whether retention is at work on the run of the row; the column has its id. */
   retaining(runColumn: string): string
   /** Against a row that replaces another, where the database knows such a statement. */
@@ -23,7 +28,7 @@ const tables: readonly Described<never>[] = [
 ] as never
 
 export function finalTriggers(by: Triggers): readonly string[] {
-  return [...tables.flatMap((table) => triggersOf(table, by)), ...runTriggers(by)]
+  return [...tables.flatMap((table) => triggersOf(table, by)), firstAttempt(by), ...runTriggers(by)]
 }
 
 function triggersOf<T>(table: Described<T>, by: Triggers): string[] {
@@ -48,7 +53,8 @@ function triggersOf<T>(table: Described<T>, by: Triggers): string[] {
 
 /** Columns that never change. */
 function neverAgain<T>(table: Described<T>): readonly string[] {
-  return [...new Set(columnsOf(table, [...table.key, ...(table.final?.fixed ?? [])]))]
+  const own = columnsOf(table, [...table.key, ...(table.final?.fixed ?? [])])
+  return [...new Set([...own, ...besides(table)])]
 }
 
 /** What is settled changes no more; what is set once stays. */
@@ -72,6 +78,18 @@ function again<T>(table: Described<T>): string {
 
 const isOther = (columns: readonly string[]) =>
   columns.map((column) => `new.${column} is distinct from old.${column}`).join(' or ')
+
+/**
+ * The row of a call says who has sent its first attempt. Before it says anything else, the attempt
+ * gets a row of its own.
+ */
+function firstAttempt(by: Triggers): string {
+  const name = `${schema.records.name}_first`
+  const other = isOther(columnsOf(schema.records, ['attempt', 'fence', 'workerId']))
+  const when = `old.attempt = 1 and old.dispatched_at is not null and (${other})`
+  const insert = firstToOwnRow('old', by.position, null)
+  return by.before(name, schema.records.name, when, insert)
+}
 
 /**
  * How a run ended stays as it is, unless it is retried, which it cannot be once rows of it are

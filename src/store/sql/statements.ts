@@ -5,10 +5,19 @@ export function columnsOf<T>(table: Described<T>, keys: readonly Key<T>[]): read
   return keys.map((key) => (table.fields[key] as Field).column)
 }
 
-/** Columns of a row, and its MAC if rows of the table have one. */
+/** Columns of a row, its MAC if rows of the table have one, and what is written beside it. */
 export function columnsWritten<T>(table: Described<T>): readonly string[] {
+  return [...columnsPut(table), ...besides(table)]
+}
+
+/** The same without what is written only when the row is made. */
+export function columnsPut<T>(table: Described<T>): readonly string[] {
   const columns = columnsOf(table, keysOf(table.fields))
   return table.sealed === null ? columns : [...columns, 'mac']
+}
+
+export function besides<T>(table: Described<T>): readonly string[] {
+  return table.beside.map(({ column }) => column)
 }
 
 /** With a mark for each value. */
@@ -26,7 +35,7 @@ export function insert<T>(table: Described<T>): string {
 export function onConflict<T>(table: Described<T>, fixed: 'set' | 'compare'): string {
   const key = columnsOf(table, table.key)
   const compared = fixed === 'set' ? [] : columnsOf(table, table.final?.fixed ?? [])
-  const rest = columnsWritten(table).filter(
+  const rest = columnsPut(table).filter(
     (column) => !key.includes(column) && !compared.includes(column),
   )
   const set = rest.map((column) => `${column} = excluded.${column}`).join(', ')

@@ -191,7 +191,7 @@ function lists(c: Connection): Pick<Store, Lists> {
     listRuns: async (filter) => list.listRuns(c, filter),
     listItems: async (filter) => list.listItems(c, filter),
     listRecords: async (ref, page) => list.listRecords(c, ref, page),
-    listAttempts: async (ref) => c.plain(() => list.listAttempts(c, ref)),
+    listAttempts: async (ref) => c.read(() => list.listAttempts(c, ref)),
     listEvidence: async (ref) => c.plain(() => list.listEvidence(c, ref)),
     listDecisions: async (ref) => c.plain(() => list.listDecisions(c, ref)),
     listEvents: async (ref, page) => list.listEvents(c, ref, page),

@@ -10,6 +10,7 @@ import type {
   Run,
   RunRef,
 } from '../../model/run/records.ts'
+import { withFirst } from '../sql/first-attempt.ts'
 import type {
   CheckpointRow,
   EventsRequest,
@@ -20,6 +21,7 @@ import type {
   RunFilter,
   Sealed,
 } from '../store.ts'
+import { firstOfRun } from './first.ts'
 import type { Connection } from './opening/connection.ts'
 import { decodeSealed } from './read.ts'
 import type { SqlValue } from './tables.ts'
@@ -113,8 +115,10 @@ const decisionsOfRun = `select ${tables.decisions.columns}, mac from decisions
 const itemById = `select ${tables.items.columns} from inbox_items
   where namespace = ? and item_id = ?`
 
+/** Within one transaction: an attempt may change its place. */
 export function listAttempts(c: Connection, ref: RunRef): Sealed<Attempt>[] {
-  return decodeSealed(c, tables.attempts, c.sql(attemptsOfRun).all(ref.namespace, ref.runId))
+  const own = decodeSealed(c, tables.attempts, c.sql(attemptsOfRun).all(ref.namespace, ref.runId))
+  return withFirst(own, firstOfRun(c, ref))
 }
 
 const evidenceOfRun = `select ${tables.evidence.columns}, mac from call_evidence

@@ -83,7 +83,8 @@ export function migrate(
   if (fresh) db.pragma(`application_id = ${applicationId}`)
 }
 
-const ours = `select name from sqlite_master where type = 'trigger' and sql like '%row is final:%'`
+const ours = `select name from sqlite_master where type = 'trigger'
+  and (sql like '%row is final:%' or name = 'tool_call_results_first')`
 
 function makeTriggers(db: Database.Database): void {
   const texts = triggerTexts()

@@ -3,7 +3,11 @@
 import type { Attempt, Checkpoint, Run, RunRef } from '../../model/run/records.ts'
 import { isOtherBoot } from '../boot.ts'
 import type { Held } from '../rules/commit.ts'
+import * as schema from '../schema/index.ts'
+import { firstAttempt, withFirst } from '../sql/first-attempt.ts'
+import { besides } from '../sql/statements.ts'
 import type { LoadAt, Loaded, Sealed } from '../store.ts'
+import { found, foundVisit, sentIn } from './first.ts'
 import type { Connection } from './opening/connection.ts'
 import type { Table } from './tables.ts'
 import * as tables from './tables.ts'
@@ -47,32 +51,19 @@ export function decodeSealed<T extends object>(
 
 // The visit's records whatever their node and version. Of the primary key's (…, node_id,
 // checkpoint_id) just the end of the last is known, `#generation#visit`, so the nodes and versions
-// this run has been through are found first, by jumping from one to the next: all ids of a version
-// lie between `version#` and `version$`. Two seeks per node and version however many records
-// earlier visits left, and no index of its own, which every commit of a call would pay for.
+// this run has been through are found first.
+const written = [...tables.records.columnList, 'mac', ...besides(schema.records)]
+const sentFrom = written.length - besides(schema.records).length
 const recordsOfVisit = `
-with recursive found (node, id) as (
-  select node_id, checkpoint_id from (
-    select node_id, checkpoint_id from tool_call_results
-      where namespace = @namespace and workflow_id = @runId
-      order by node_id, checkpoint_id limit 1)
-  union all
-  select r.node_id, r.checkpoint_id from found cross join tool_call_results r
-  where r.rowid = (
-    select n.rowid from tool_call_results n
-      where n.namespace = @namespace and n.workflow_id = @runId
-        and (n.node_id, n.checkpoint_id) >
-          (found.node, substr(found.id, 1, instr(found.id || '#', '#') - 1) || '$')
-      order by n.node_id, n.checkpoint_id limit 1)
-)
-select ${tables.records.columnList.map((column) => `r.${column}`).join(', ')}, r.mac
+with ${found}
+select ${written.map((column) => `r.${column}`).join(', ')}
 from found cross join tool_call_results r
 where r.namespace = @namespace and r.workflow_id = @runId and r.node_id = found.node
-  and r.checkpoint_id = substr(found.id, 1, instr(found.id || '#', '#') - 1) || @suffix
+  and r.checkpoint_id = ${foundVisit}
 order by r.rowid`
 
 // A scope's ids are its host's, whatever they look like.
-const recordsOfScope = `select ${tables.records.columns}, mac from tool_call_results
+const recordsOfScope = `select ${written.join(', ')} from tool_call_results
   where namespace = ? and workflow_id = ? and node_id = ? and checkpoint_id = ? order by rowid`
 
 // An attempt's id begins with `generation#visit/`; `0` is the character after `/`.
@@ -126,18 +117,19 @@ export function loadRows(c: Connection, ref: RunRef, at?: LoadAt): LoadedRows | 
   const here = [namespace, runId, generation, visit]
   const prefix = `${generation}#${visit}`
   const scope = at?.scope
-  const records = scope
+  const rows = scope
     ? c.sql(recordsOfScope).all(namespace, runId, scope.nodeId, scope.checkpointId)
     : c.sql(recordsOfVisit).all({ namespace, runId, suffix: `#${prefix}` })
+  const records = decodeSealed(c, tables.records, rows)
+  const own = c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix)
+  const first = records.flatMap(
+    (record, i) => firstAttempt(record, sentIn(rows[i] ?? [], sentFrom)) ?? [],
+  )
   return {
     run,
     checkpoints: at === undefined ? selectChain(c, run, generation, visit) : [],
-    records: decodeSealed(c, tables.records, records),
-    attempts: decodeSealed(
-      c,
-      tables.attempts,
-      c.sql(attemptsOfVisit).all(namespace, runId, prefix, prefix),
-    ),
+    records,
+    attempts: withFirst(decodeSealed(c, tables.attempts, own), first),
     evidence: decodeSealed(
       c,
       tables.evidence,

@@ -6,9 +6,11 @@
 import { callKeyOfAttempt } from '../../model/run/attempt-id.ts'
 import type { RunRef, Swept } from '../../model/run/records.ts'
 import { checkRetention, dueOf, keepsChildren, stages, tombstone } from '../rules/retention.ts'
+import { firstToOwnRow } from '../sql/first-attempt.ts'
 import type { Retention } from '../store.ts'
 import { dropDocuments } from './documents.ts'
 import type { Connection } from './opening/connection.ts'
+import { sqlite } from './opening/triggers.ts'
 import { selectRun } from './read.ts'
 import { putRun } from './write.ts'
 
@@ -93,6 +95,13 @@ const keysOf = (which: string) =>
   `select distinct tool_name || '/' || input_hash || '/' || occurrence from tool_call_results
     where workflow_id = ? and namespace = ? and ${which}`
 
+const firstOf = (calls: string) =>
+  firstToOwnRow(
+    't',
+    sqlite.position,
+    ` from tool_call_results t where ${calls} and attempt = 1 and dispatched_at is not null`,
+  )
+
 function takeClasses(c: Connection, { namespace, runId }: RunRef, what: Swept): void {
   const keys = (which: string) =>
     c
@@ -101,9 +110,10 @@ function takeClasses(c: Connection, { namespace, runId }: RunRef, what: Swept): 
       .map(([key]) => key as string)
   const gone = new Set(keys(callsOf(what)))
   if (gone.size === 0) return
-  const calls = `delete from tool_call_results
-    where workflow_id = ? and namespace = ? and ${callsOf(what)}`
-  c.sql(calls).run(runId, namespace)
+  const calls = `workflow_id = ? and namespace = ? and ${callsOf(what)}`
+  // What lies in a row that goes may be about a call that stays.
+  c.sql(firstOf(calls)).run(runId, namespace)
+  c.sql(`delete from tool_call_results where ${calls}`).run(runId, namespace)
   // A call of another visit may have the same key: what is left of it stays whole.
   for (const key of keys('true')) gone.delete(key)
   for (const table of ['tool_call_attempts', 'call_evidence']) {
@@ -122,7 +132,8 @@ function takeClasses(c: Connection, { namespace, runId }: RunRef, what: Swept): 
 const overShares = `delete from shares where rowid in (
   select rowid from shares where until <= ? limit ?)`
 const endedWorkers = 'select worker_id from workers where ifnull(died_at, stopped_at) < ?'
-const namedWorkers = 'select distinct worker_id from tool_call_attempts'
+const namedWorkers = `select worker_id from tool_call_attempts
+  union select worker_id from tool_call_results where attempt = 1 and dispatched_at is not null`
 const dropWorker = `delete from workers where worker_id = ? and not exists (
   select 1 from runs where state = 'running' and worker_id = ?)`
 

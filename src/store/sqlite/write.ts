@@ -1,21 +1,20 @@
 // Writes rows, inside a transaction that someone else began, after policy.ts has agreed.
-import type { CallRecord, Evidence, Run, RunRef, Signal } from '../../model/run/records.ts'
+import type { Evidence, Run, RunRef, Signal } from '../../model/run/records.ts'
 import * as finality from '../rules/finality.ts'
 import { lastForms } from '../rules/finality.ts'
 import { applyRunChange } from '../rules/policy.ts'
 import * as schema from '../schema/index.ts'
-import { columnsOf, insert, onConflict, upsert } from '../sql/statements.ts'
+import { columnsOf, insert, upsert } from '../sql/statements.ts'
 import type { Changes, NewRun } from '../store.ts'
 import type { Connection } from './opening/connection.ts'
-import { storeError } from './opening/errors.ts'
 import type { SqlValue, Table } from './tables.ts'
 import * as tables from './tables.ts'
+import { immutable, writeCalls } from './write-calls.ts'
 
 const addRun = `${insert(schema.runs)} on conflict (namespace, run_id) do nothing`
 const addEvent = insert(schema.events)
 const addNotice = `${insert(schema.notices)} on conflict (namespace, notice_id) do nothing`
 const putCheckpoint = upsert(schema.checkpoints)
-const putAttempt = upsert(schema.attempts)
 const putEvidence = upsert(schema.evidence)
 const putItem = upsert(schema.items)
 const putDecision = upsert(schema.decisions)
@@ -28,8 +27,8 @@ export function insertRun(c: Connection, { run, checkpoint, event }: NewRun): bo
 }
 
 export function applyRows(c: Connection, changes: Changes): void {
-  for (const row of lastForms(changes.records, finality.records)) writeRecord(c, row)
-  putAll(c, putAttempt, tables.attempts, lastForms(changes.attempts, finality.attempts))
+  const attempts = lastForms(changes.attempts, finality.attempts)
+  writeCalls(c, lastForms(changes.records, finality.records), attempts)
   putAll(c, putEvidence, tables.evidence, lastForms(changes.evidence, finality.evidence))
   putAll(c, putItem, tables.items, lastForms(changes.items, finality.items))
   putAll(c, putDecision, tables.decisions, lastForms(changes.decisions, finality.decisions))
@@ -76,77 +75,8 @@ export function writeNews(c: Connection, row: Evidence): void {
   c.sql(addEvidence).run(...valuesOf(c, tables.evidence, row))
 }
 
-const addRecord = insert(schema.records)
-const putRecord = `${addRecord} ${onConflict(schema.records, 'compare')}`
-const recordKey = columnsOf(schema.records, schema.records.key)
-const ends = columnsOf(schema.records, schema.endOfRecord)
-const places = tables.records.columnList.map((column, i) => ({ column, i }))
-const endOf = places.filter(({ column }) => ends.includes(column))
-const restOf = places.filter(({ column }) => !ends.includes(column))
-// Everything else is as it was, or it is no receipt of that intent: the MAC covers all of it.
-const settleRecord = `update tool_call_results
-  set ${endOf.map(({ column }) => `${column} = ?`).join(', ')}, mac = ?
-  where ${restOf
-    .map(({ column }) => `${column} ${recordKey.includes(column) ? '=' : 'is'} ?`)
-    .join(' and ')}`
-
-/**
- * A put of the whole row, by the statement that costs least: a first intent and a pure receipt are
- * new, a receipt changes only what an intent leaves open. Where that does not fit, the general
- * form.
- */
-function writeRecord(c: Connection, row: CallRecord): void {
-  const values = valuesOf(c, tables.records, row)
-  try {
-    putRecordRow(c, row, values)
-  } catch (error) {
-    if (!isFinal(error) || !isThere(c, row, values)) throw error
-  }
-}
-
-function putRecordRow(c: Connection, row: CallRecord, values: SqlValue[]): void {
-  const settled = row.status === 'committed' || row.status === 'failed'
-  const isNew = row.replayClass === 'pure' || (row.status === 'pending' && row.attempt <= 1)
-  if (settled && !isNew && settle(c, values)) return
-  if (!isNew || !added(c, values)) put(c, putRecord, values)
-}
-
-const recordThere = `select ${tables.records.columns} from tool_call_results
-  where ${recordKey.map((column) => `${column} = ?`).join(' and ')}`
-
-const refusals: readonly unknown[] = ['SQLITE_CONSTRAINT_TRIGGER', 'ROW_IMMUTABLE']
-
-/** Of other errors SQLite may have taken the whole transaction back. */
-function isFinal(error: unknown): boolean {
-  return refusals.includes((error as { code?: unknown }).code)
-}
-
-/** Whether it is put again as it is, by a commit that is written again (I4): that is no write. */
-function isThere(c: Connection, row: CallRecord, values: readonly SqlValue[]): boolean {
-  const found = c.sql(recordThere).get(...schema.records.key.map((name) => row[name]))
-  return found?.every((value, i) => value === values[i]) ?? false
-}
-
-/** False if the row is there already: then it is an earlier form of it that is put again. */
-function added(c: Connection, values: SqlValue[]): boolean {
-  try {
-    c.sql(addRecord).run(...values)
-    return true
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'SQLITE_CONSTRAINT_PRIMARYKEY') throw error
-    return false
-  }
-}
-
-function settle(c: Connection, values: readonly SqlValue[]): boolean {
-  const [end, rest] = [endOf.map(({ i }) => values[i]), restOf.map(({ i }) => values[i])]
-  return c.sql(settleRecord).run(...end, values.at(-1), ...rest).changes > 0
-}
-
 function put(c: Connection, sql: string, values: SqlValue[]): void {
-  if (c.sql(sql).run(...values).changes > 0) return
-  const says = 'row is final: a put would change what is written once (its making, its dispatch)'
-  throw storeError('ROW_IMMUTABLE', c.path, { says })
+  if (c.sql(sql).run(...values).changes === 0) throw immutable(c)
 }
 
 const place = ['version', 'state', 'node', 'generation', 'visit', 'fence', 'workerId'] as const

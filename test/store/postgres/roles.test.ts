@@ -98,7 +98,10 @@ describePostgres('roles', () => {
 
   test('B8 a worker can do all the work of a worker', async () => {
     expect(sent.sort()).toEqual(sendsOf(['acme']))
-    const rows = await sql(url, 'select count(*)::int as n from tool_call_attempts')
+    const rows = await sql(
+      url,
+      'select count(*)::int as n from tool_call_results where dispatched_at is not null',
+    )
     expect(rows[0]?.['n']).toBeGreaterThan(2)
     const cf = await open({ store: urlOf('worker'), key, onWarning: () => {} })
     expect((await cf.run('acme').status()).state).toBe('completed')

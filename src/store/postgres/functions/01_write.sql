@@ -72,20 +72,115 @@ begin
   end if;
 end $$;
 
+-- Calls that the attempt with this id may belong to: those of its visit, which are found as in
+-- `records_of_visit`, or, as the ids of a scope are its host's, those of the whole run.
+create or replace function calls_like(
+  p_namespace text, p_run_id text, p_place text, p_tool text, p_input_hash text, p_occurrence bigint
+) returns setof tool_call_results language plpgsql stable as $$
+begin
+  return query
+  with recursive found (node, stem) as (
+    (select t.node_id, split_part(t.checkpoint_id, '#', 1)
+     from tool_call_results t
+     where t.namespace = p_namespace and t.workflow_id = p_run_id
+     order by t.node_id, t.checkpoint_id limit 1)
+    union all
+    select n.node_id, split_part(n.checkpoint_id, '#', 1)
+    from found f cross join lateral (
+      select t.node_id, t.checkpoint_id from tool_call_results t
+      where t.namespace = p_namespace and t.workflow_id = p_run_id
+        and (t.node_id, t.checkpoint_id) > (f.node, f.stem || '$')
+      order by t.node_id, t.checkpoint_id limit 1) n
+  )
+  select t.* from found f join tool_call_results t
+    on t.namespace = p_namespace and t.workflow_id = p_run_id and t.node_id = f.node
+      and t.checkpoint_id = f.stem || '#' || p_place and t.tool_name = p_tool
+      and t.input_hash = p_input_hash and t.occurrence = p_occurrence;
+  if found then return; end if;
+  return query
+  select t.* from tool_call_results t
+  where t.namespace = p_namespace and t.workflow_id = p_run_id and t.tool_name = p_tool
+    and t.input_hash = p_input_hash and t.occurrence = p_occurrence;
+end $$;
+
+create or replace function id_of_first(t tool_call_results) returns text
+language sql immutable as $$
+  select {{id of first}}
+$$;
+
+-- What the row of a call says of its first attempt, a row of its own may not say otherwise.
+create or replace function check_first(p_attempts attempt_row[]) returns void
+language plpgsql as $$
+declare
+  a attempt_row;
+  v_parts text[];
+begin
+  foreach a in array p_attempts loop
+    continue when a.attempt <> 1 or exists (
+      select 1 from tool_call_attempts t
+      where t.namespace = a.namespace and t.workflow_id = a.workflow_id
+        and t.attempt_id = a.attempt_id);
+    v_parts := regexp_match(a.attempt_id, '^([^/]*)/(.*)/([^/]*)/(\d{1,18})/1(~[^/~]*)?$');
+    continue when v_parts is null;
+    if exists (
+      select 1 from calls_like(a.namespace, a.workflow_id, v_parts[1], v_parts[2], v_parts[3],
+        v_parts[4]::bigint) t
+      where t.attempt = 1 and t.dispatched_at is not null and id_of_first(t) = a.attempt_id
+        and (t.fence, t.worker_id, t.outlives, t.quiet_ms, t.dispatched_at)
+          is distinct from (a.fence, a.worker_id, a.outlives, a.quiet_ms, a.dispatched_at))
+    then
+      raise exception using errcode = 'P0001', message = 'row is final: who has sent an attempt';
+    end if;
+  end loop;
+end $$;
+
+-- Attempts that came with rows which were there already: they get rows of their own.
+create or replace function put_sent(p_records record_row[], p_keys text[]) returns void
+language plpgsql as $$
+declare
+  v_sent attempt_row[];
+begin
+  select array_agg(row(r.namespace, r.workflow_id, id_of_first(r), 1, r.fence, r.worker_id,
+    r.outlives, r.quiet_ms, r.dispatched_at, null, null, null, null, null, null)::attempt_row)
+  into v_sent
+  from unnest(p_records) n
+  cross join lateral json_populate_record(null::tool_call_results, row_to_json(n)) r
+  where n.dispatched_at is not null
+    and (p_keys is null or n.namespace || '/' || n.workflow_id = any (p_keys))
+    and not exists (
+      select 1 from tool_call_results t
+      where t.namespace = n.namespace and t.workflow_id = n.workflow_id and t.node_id = n.node_id
+        and t.checkpoint_id = n.checkpoint_id and t.tool_name = n.tool_name
+        and t.input_hash = n.input_hash and t.occurrence = n.occurrence and t.attempt = 1
+        and t.attempt_id = n.attempt_id
+        and (t.fence, t.worker_id, t.outlives, t.quiet_ms, t.dispatched_at)
+          is not distinct from (n.fence, n.worker_id, n.outlives, n.quiet_ms, n.dispatched_at));
+  if v_sent is not null then perform put_rows(null, v_sent, null, null, null, null); end if;
+end $$;
+
 -- `p_keys`: the runs, as `namespace/run_id`, whose rows are written; null for all. One function, as
 -- each call of another costs as much as a row.
 create or replace function put_rows(
   p_records record_row[], p_attempts attempt_row[], p_events event_row[],
   p_checkpoints checkpoint_row[], p_rest json, p_keys text[]
 ) returns void language plpgsql as $$
+declare
+  v_missing bigint;
 begin
   if p_records is not null then
-    {{insert tool_call_results}}
-    from unnest(p_records)
-    where p_keys is null or namespace || '/' || workflow_id = any (p_keys)
-    {{replace tool_call_results}};
+    with put as (
+      {{insert tool_call_results}}
+      from unnest(p_records)
+      where p_keys is null or namespace || '/' || workflow_id = any (p_keys)
+      {{replace tool_call_results}}
+      -- Of a row that is new nobody has had the lock before.
+      returning dispatched_at is not null and xmax = 0 as sent)
+    select (select count(r.dispatched_at) from unnest(p_records) r) - count(*) into v_missing
+    from put where sent;
+    if v_missing > 0 then perform put_sent(p_records, p_keys); end if;
   end if;
   if p_attempts is not null then
+    perform check_first(p_attempts);
     {{insert tool_call_attempts}}
     from unnest(p_attempts)
     where p_keys is null or namespace || '/' || workflow_id = any (p_keys)

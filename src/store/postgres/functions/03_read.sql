@@ -56,21 +56,31 @@ declare
   r runs;
   v_visit bigint;
   v_stem text;
+  v_records json;
+  v_senders text[];
 begin
   select * into r from runs k where k.namespace = p_namespace and k.run_id = p_run_id;
   if not found then return null; end if;
   v_visit := coalesce(p_visit, r.visit);
   v_stem := r.generation || '#' || v_visit;
+  -- With the first attempts that lie in their rows.
+  if p_node is null then
+    select json_agg(t), array_agg(distinct t.worker_id) filter (where t.dispatched_at is not null)
+    into v_records, v_senders
+    from records_of_visit(p_namespace, p_run_id, '#' || v_stem) t;
+  else
+    select json_agg(t order by t.id),
+      array_agg(distinct t.worker_id) filter (where t.dispatched_at is not null)
+    into v_records, v_senders
+    from tool_call_results t
+    where t.namespace = p_namespace and t.workflow_id = p_run_id
+      and t.node_id = p_node and t.checkpoint_id = p_checkpoint;
+  end if;
   return json_build_object(
     'run', row_to_json(r),
     'checkpoints', case when p_visit is null then (
       select json_agg(k) from chain_of_visit(p_namespace, p_run_id, r.generation, v_visit) k) end,
-    'records', case when p_node is null then (
-        select json_agg(t) from records_of_visit(p_namespace, p_run_id, '#' || v_stem) t)
-      else (
-        select json_agg(t order by t.id) from tool_call_results t
-        where t.namespace = p_namespace and t.workflow_id = p_run_id
-          and t.node_id = p_node and t.checkpoint_id = p_checkpoint) end,
+    'records', v_records,
     'attempts', (
       select json_agg(t order by t.dispatched_at, t.attempt_id) from tool_call_attempts t
       where t.namespace = p_namespace and t.workflow_id = p_run_id
@@ -97,10 +107,10 @@ begin
       where t.namespace = p_namespace and t.workflow_id = p_run_id and t.unresolved),
     'deaths', (
       select json_agg(json_build_array(w.worker_id, w.died_at)) from workers w
-      where w.died_at is not null and w.worker_id in (
+      where w.died_at is not null and (w.worker_id = any (v_senders) or w.worker_id in (
         select t.worker_id from tool_call_attempts t
         where t.namespace = p_namespace and t.workflow_id = p_run_id
-          and t.attempt_id >= v_stem || '/' and t.attempt_id < v_stem || '0')));
+          and t.attempt_id >= v_stem || '/' and t.attempt_id < v_stem || '0'))));
 end $$;
 
 -- The first half of an amendment, in a transaction that its caller has begun. A caller that is cut

@@ -28,6 +28,8 @@ create or replace function take_calls(r runs, p_classes text[]) returns void lan
 declare
   v_gone text[];
 begin
+  -- What lies in a row that goes may be about a call that stays.
+  {{first to own row}};
   with gone as (
     delete from tool_call_results t
     where t.namespace = r.namespace and t.workflow_id = r.run_id
@@ -122,6 +124,9 @@ begin
     select o.worker_id from workers o
     where coalesce(o.died_at, o.stopped_at) < v_now - p_unsafe_ms
       and not exists (select 1 from tool_call_attempts t where t.worker_id = o.worker_id)
+      and not exists (
+        select 1 from tool_call_results t
+        where t.worker_id = o.worker_id and t.dispatched_at is not null and t.attempt = 1)
       and not exists (
         select 1 from runs k where k.state = 'running' and k.worker_id = o.worker_id)
     limit greatest(p_count, 0) for update skip locked);

@@ -9,8 +9,9 @@
 --
 --   runs                one small row per run, rewritten by nearly every commit
 --     checkpoints       the state of a run at the start of a visit
---     tool_call_results the ledger: one row per call, found again by its primary key during replay
---       tool_call_attempts   one row per dispatch of a call, written before it, ended once
+--     tool_call_results the ledger: one row per call, found again by its primary key during replay;
+--                       with the first attempt, until more is to be said of it (first-attempt.ts)
+--       tool_call_attempts   one row per other dispatch of a call, written before it, ended once
 --       call_evidence        what was learnt about an attempt later, whoever held the run by then
 --     inbox_items       what waits for a person
 --       decisions       what they said
@@ -152,6 +153,12 @@ create table tool_call_results (
   created_at double precision not null,
   settled_at double precision,
   mac text not null,
+  -- The first attempt, while nothing is on record of it but that it was sent: the end of its id
+  -- (what stands before it is said by the row), and what a row of its own would say.
+  attempt_id text,
+  outlives boolean,
+  quiet_ms double precision,
+  dispatched_at double precision,
   primary key (namespace, workflow_id, node_id, checkpoint_id, tool_name, input_hash, occurrence)
 ) with (fillfactor = 100, toast_tuple_target = 1024);
 
@@ -162,6 +169,10 @@ create index tool_call_results_keys on tool_call_results (workflow_id, idempoten
   where idempotency_key is not null;
 create index tool_call_results_blobs on tool_call_results (result_digest)
   where result_digest is not null;
+
+-- Retention asks whether an attempt still names a worker.
+create index tool_call_results_by_worker on tool_call_results (worker_id)
+  where dispatched_at is not null;
 
 -- Metrics look at the last hour. Blocks are enough to find it by, and cost next to nothing to keep.
 create index tool_call_results_lately on tool_call_results using brin (created_at);
@@ -186,7 +197,6 @@ create table tool_call_attempts (
   primary key (namespace, workflow_id, attempt_id)
 ) with (fillfactor = 90);
 
--- Retention asks whether anything still names a worker.
 create index tool_call_attempts_by_worker on tool_call_attempts (worker_id);
 create index tool_call_attempts_tokens on tool_call_attempts (token_hash)
   where token_hash is not null;
@@ -360,7 +370,8 @@ create type record_row as (
   expires_at double precision, due_at double precision, status text, seq bigint, after_seq bigint,
   input_json text, result_json text, result_digest text, external_id text, error_json text,
   usage_json text, unresolved boolean, attempt bigint, fence bigint, worker_id text, span_id text,
-  created_at double precision, settled_at double precision, mac text
+  created_at double precision, settled_at double precision, mac text, attempt_id text,
+  outlives boolean, quiet_ms double precision, dispatched_at double precision
 );
 
 create type attempt_row as (

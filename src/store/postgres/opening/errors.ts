@@ -135,7 +135,7 @@ export function keepsConnection(error: unknown): boolean {
 // It is not there, it is there already, or it was prepared when a function answered otherwise.
 const unprepared: readonly (string | null)[] = ['26000', '42P05', '0A000']
 
-/** Whether a statement was refused, and nothing was done, because of how it was prepared by name. */
+/** Whether a statement was refused, with nothing done, because of how it was prepared by name. */
 export function isUnprepared(error: unknown): boolean {
   return keepsConnection(error) && unprepared.includes(sqlState(error))
 }

@@ -8,8 +8,9 @@
 --
 --   runs                one small row per run
 --     checkpoints       a base, or a delta to the row before it; base_visit is where a chain begins
---     tool_call_results the ledger: one row per call, found again by its primary key during replay
---       tool_call_attempts   one row per dispatch of a call, written before it, ended once
+--     tool_call_results the ledger: one row per call, found again by its primary key during replay;
+--                       with the first attempt, until more is to be said of it (first-attempt.ts)
+--       tool_call_attempts   one row per other dispatch of a call, written before it, ended once
 --       call_evidence        what was learnt about an attempt later, whoever held the run by then
 --     inbox_items       what waits for a person
 --       decisions       what they said
@@ -141,12 +142,8 @@ create table tool_call_results (
   status text not null,
   seq integer,
   after_seq integer not null,
-  input_json text,
-  result_json text,
   result_digest text,
   external_id text,
-  error_json text,
-  usage_json text,
   unresolved integer not null,
   attempt integer not null,
   fence integer not null,
@@ -155,6 +152,17 @@ create table tool_call_results (
   created_at real not null,
   settled_at real,
   mac text not null,
+  -- The first attempt, while nothing is on record of it but that it was sent: the end of its id
+  -- (what stands before it is said by the row), and what a row of its own would say.
+  attempt_id text,
+  outlives integer,
+  quiet_ms real,
+  dispatched_at real,
+  -- Whoever wants no large value reads none of its pages: these are the last.
+  input_json text,
+  error_json text,
+  usage_json text,
+  result_json text,
   primary key (namespace, workflow_id, node_id, checkpoint_id, tool_name, input_hash, occurrence)
 ) strict;
 

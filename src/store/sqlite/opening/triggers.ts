@@ -3,7 +3,7 @@ import { finalTriggers, type Triggers } from '../../sql/final.ts'
 
 const refuse = (says: string) => `begin select raise(abort, 'row is final: ${says}'); end;`
 
-const sqlite: Triggers = {
+export const sqlite: Triggers = {
   update: (name, table, of, condition, says) => {
     const columns = of.length === 0 ? '' : ` of ${of.join(', ')}`
     const when = `before update${columns} on ${table}\nwhen ${condition}`
@@ -11,6 +11,9 @@ const sqlite: Triggers = {
   },
   remove: (name, table, when, says) =>
     `create trigger ${name} before delete on ${table}\nwhen ${when}\n${refuse(says)}`,
+  before: (name, table, when, insert) =>
+    `create trigger ${name} before update on ${table}\nwhen ${when}\nbegin ${insert}; end;`,
+  position: (text, part) => `instr(${text}, ${part})`,
   retaining: (runColumn) =>
     `exists (select 1 from sweeping s
   where s.namespace = old.namespace and s.run_id = old.${runColumn})`,

@@ -237,9 +237,8 @@ export class RunLog {
     }
     const { namespace, runId, fence, workerId } = this.run
     const parent = parentOf(this.run)
-    const changes: Changes = {}
-    if (this.buffer) merge(changes, this.buffer)
-    if (this.ending) merge(changes, this.ending.changes)
+    // Alone the buffer goes as it is. Beside an end it is kept: an end may be refused without it.
+    const changes = this.ending ? merged(this.buffer, this.ending.changes) : (this.buffer ?? {})
     const arrivalsSeen = this.ending?.arrivalsSeen
     const commitId = `${fence}.${++this.commits}`
     const notices = noticesOf(this.run, changes, () => this.committer.clock.now(), commitId)
@@ -319,13 +318,20 @@ const rowKinds = [
   'children',
 ] as const satisfies (keyof Changes)[]
 
+function merged(first: Changes | null, second: Changes): Changes {
+  const both: Changes = {}
+  if (first) merge(both, first)
+  merge(both, second)
+  return both
+}
+
 function merge(into: Changes, from: Changes): void {
   for (const key of rowKinds) {
-    const rows = from[key] as never[] | undefined
-    if (rows === undefined) continue
-    const have = into[key] as never[] | undefined
+    const rows = from[key]
+    if (rows === undefined || rows.length === 0) continue
+    const have: unknown[] | undefined = into[key]
     if (have === undefined) Object.assign(into, { [key]: [...rows] })
-    else have.push(...rows)
+    else for (const row of rows) have.push(row)
   }
   if (from.run) into.run = { ...into.run, ...from.run }
 }

@@ -63,7 +63,6 @@ export class LiveCall implements CallInfo {
   readonly node: string
   readonly tool: string
   readonly attempt: number
-  readonly attemptId: string
   readonly idempotencyKey: string | null
   readonly live: unknown
   /** `generation#visit/tool/hash/occurrence`: for our own tools, which are told of every call. */
@@ -72,24 +71,33 @@ export class LiveCall implements CallInfo {
   /** Told of every heartbeat, with its details as JSON. */
   onBeat: (json: string) => void = () => {}
   private readonly token: string | null
+  private readonly name: () => string
   private controller: AbortController | null = null
   private reason: Error | null = null
 
-  /** `token`: what an asynchronous tool's upstream calls back with. */
+  /**
+   * `name`: what the attempt is known by, made when somebody looks at it. `token`: what an
+   * asynchronous tool's upstream calls back with.
+   */
   constructor(
-    of: Omit<CallInfo, 'abortSignal' | 'defer' | 'heartbeat'>,
+    of: Omit<CallInfo, 'attemptId' | 'abortSignal' | 'defer' | 'heartbeat'>,
+    name: () => string,
     token: string | null,
     place: string,
   ) {
+    this.name = name
     this.token = token
     this.place = place
     this.runId = of.runId
     this.node = of.node
     this.tool = of.tool
     this.attempt = of.attempt
-    this.attemptId = of.attemptId
     this.idempotencyKey = of.idempotencyKey
     this.live = of.live
+  }
+
+  get attemptId(): string {
+    return this.name()
   }
 
   get abortSignal(): AbortSignal {

@@ -69,7 +69,8 @@ function write(
   const attempt = attemptRow(visit, call, record, token)
   visit.append({ records: [record], attempts: [attempt] })
   if (grant) visit.append({ decisions: [{ ...grant, usedBy: attempt.attemptId }] })
-  const sending = { record, attempt, slot, token, granted: grant !== null }
+  const { attemptId: id } = attempt
+  const sending = { record, attempt, id, slot, token, granted: grant !== null }
   return until('writing', (go) => {
     visit.log.durable(
       () => go(send(visit, call, sending)),

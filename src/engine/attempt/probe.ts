@@ -10,7 +10,7 @@ export function probe(visit: Visit, call: IssuedCall): Next {
   const { record } = call
   if (record === null) return stop
   return until('probed', (go) => {
-    const live = liveCall(visit, call, record.attempt, record)
+    const live = liveCall(visit, call, record)
     askProbe(call.tool, inputOf(call), live, visit.clock).then((said) => {
       call.probed = said.landed
       call.probeResult = said.landed === 'yes' ? said.result : null

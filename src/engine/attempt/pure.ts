@@ -6,7 +6,7 @@ import type { Visit } from '../visit/visit.ts'
 import { type AttemptEnd, certainEnd, type Result } from './attempt.ts'
 import { rest } from './ended.ts'
 import { settlePure } from './receipt.ts'
-import { liveCall } from './rows.ts'
+import { livePure } from './rows.ts'
 import { run } from './send.ts'
 import { findShared, share } from './share.ts'
 
@@ -39,7 +39,7 @@ function inLine(visit: Visit, call: IssuedCall): Next {
 function runPure(visit: Visit, call: IssuedCall, go: Go): void {
   call.tries++
   const sentAt = visit.clock.mono()
-  run(visit, call, liveCall(visit, call, call.tries, null), () => {}).then((end) => {
+  run(visit, call, livePure(visit, call), () => {}).then((end) => {
     call.tookMs += visit.clock.mono() - sentAt
     go(endedPure(visit, call, end))
   })

@@ -128,31 +128,47 @@ export function sentName({ run, loaded }: Visit, record: CallRecord): string {
   return isOld ? place : attemptName(attemptId(place, record))
 }
 
-/** The call as the tool's functions see it. A pure one has no record yet. */
+/** A recorded call as its tool's functions see it. `id`: of the attempt, if it was just made. */
 export function liveCall(
   visit: Visit,
   call: IssuedCall,
-  attempt: number,
-  record: CallRecord | null,
+  record: CallRecord,
+  id: string | null = null,
   token: string | null = null,
 ): LiveCall {
-  const { run } = visit
-  const place = placeOf(run, record ? keyOf(record) : call.key, attempt)
+  const place = placeOf(visit.run, keyOf(record), record.attempt)
+  const name = () => (id === null ? sentName(visit, record) : attemptName(id))
+  return live(visit, call, { number: record.attempt, place, name, record, token })
+}
+
+/** A pure call, which has no record yet, as its tool's function sees it. */
+export function livePure(visit: Visit, call: IssuedCall): LiveCall {
+  const { namespace, runId } = visit.run
+  const place = placeOf(visit.run, call.key, call.tries)
+  const spanId = visit.clock.uuid()
+  // Most tools do not ask for it, and it takes a hash.
+  const name = () => attemptName(attemptId(place, { namespace, runId, spanId }))
+  return live(visit, call, { number: call.tries, place, name, record: null, token: null })
+}
+
+interface Made {
+  readonly number: number
+  readonly place: string
+  readonly name: () => string
+  readonly record: CallRecord | null
+  readonly token: string | null
+}
+
+function live({ run }: Visit, { tool, risk }: IssuedCall, made: Made): LiveCall {
   const of = {
     runId: run.runId,
     node: run.node,
-    tool: call.tool.name,
-    attempt,
-    attemptId: record ? sentName(visit, record) : freshName(visit, place),
-    idempotencyKey: record?.idempotencyKey ?? null,
-    live: call.risk.live,
+    tool: tool.name,
+    attempt: made.number,
+    idempotencyKey: made.record?.idempotencyKey ?? null,
+    live: risk.live,
   }
-  return new LiveCall(of, token, callOfAttempt(place))
-}
-
-function freshName({ run, clock }: Visit, place: string): string {
-  const { namespace, runId } = run
-  return attemptName(attemptId(place, { namespace, runId, spanId: clock.uuid() }))
+  return new LiveCall(of, made.name, made.token, callOfAttempt(made.place))
 }
 
 /** Sent again now, it might be under way when its upstream forgets the key (G6). */

@@ -17,6 +17,8 @@ import { isTooLate, liveCall, tooLate } from './rows.ts'
 export interface Sending {
   readonly record: CallRecord
   readonly attempt: Attempt
+  /** The attempt's id, as it was recorded. */
+  readonly id: string
   readonly slot: Slot
   /** What its upstream calls back with, if it is asynchronous. */
   readonly token: string | null
@@ -38,7 +40,7 @@ export function send(visit: Visit, call: IssuedCall, sending: Sending): Next {
     slot.free()
     return ended(visit, call, attempt, { outcome: 'not_sent', failure: tooLate(call) }, false)
   }
-  const live = liveCall(visit, call, record.attempt, record, sending.token)
+  const live = liveCall(visit, call, record, sending.id, sending.token)
   return until('sent', (go) => runAttempt(visit, call, sending, live, go))
 }
 

@@ -74,12 +74,17 @@ function tailOf(id: string): { index: number; named: boolean } {
 const letters = 'abcdefghijklmnopqrstuvwxyz234567'
 const nameLength = 26
 
+/** Of a hex digit, by its character: this runs for every attempt. */
+function digitOf(code: number): number {
+  return code < 58 ? code - 48 : code - 87
+}
+
 function base32(hex: string): string {
   let text = ''
   let bits = 0
   let held = 0
   for (let i = 0; text.length < nameLength; i++) {
-    held = ((held << 4) | Number.parseInt(hex.charAt(i), 16)) & 0xff
+    held = ((held << 4) | digitOf(hex.charCodeAt(i))) & 0xff
     bits += 4
     if (bits < 5) continue
     bits -= 5

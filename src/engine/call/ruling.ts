@@ -1,6 +1,6 @@
 // Small rules of the gate: how a person's answer is checked, how work is waited for that sends
 // nothing, and what would be sent without a person's word.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Verdict } from '../../model/replay/verdict.ts'
 import type { DoubtReason } from '../../model/run/records.ts'
 import { isSame } from '../../model/run/state.ts'
@@ -33,7 +33,7 @@ export async function checkEdit(call: IssuedCall, schema: Schema, edited: unknow
   const shown = JSON.parse(call.record?.inputJson ?? call.inputJson)
   const steady = async () => isSame(shown, await validate(schema, shown, what))
   if (await steady().catch(() => false)) return valid
-  throw new CounterfoilError(
+  throw errorFor(
     'INPUT_INVALID',
     `the schema of ${call.tool.name} changes what it is given, so that an edit of its input ` +
       'cannot be checked: reject the call, and let it be made again',

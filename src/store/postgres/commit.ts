@@ -3,7 +3,7 @@
 // Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
 // is recognised by its id, also when an earlier sending of it comes late. I10 a park that
 // overlooked an arrival writes nothing; a child's end and its parent's arrival are one transaction.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
 import { checkCommit } from '../rules/commit.ts'
@@ -231,7 +231,5 @@ async function amendWithin<T>(
 }
 
 function runNotFound({ namespace, runId }: RunRef): CounterfoilError {
-  return new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`, {
-    details: { namespace, runId },
-  })
+  return errorFor('RUN_NOT_FOUND', runId, namespace)
 }

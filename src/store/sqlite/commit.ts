@@ -1,7 +1,7 @@
 // Owns: what happens under the run row's lock when a holder or a client writes.
 // Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
 // is recognised by its id. I10 a park that overlooked an arrival writes nothing.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/run/records.ts'
 import { checkCommit, judge } from '../rules/commit.ts'
 import { isEnd, parentOf } from '../rules/family.ts'
@@ -113,7 +113,5 @@ export function amend<T>(
 
 function runNotFound(ref: RunRef): CounterfoilError {
   const { namespace, runId } = ref
-  return new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`, {
-    details: { namespace, runId },
-  })
+  return errorFor('RUN_NOT_FOUND', runId, namespace)
 }

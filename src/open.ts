@@ -354,11 +354,8 @@ function graphMap(graphs: readonly Graph[]): Map<string, Graph> {
       throw errorFor('GRAPH_INVALID', null, message)
     }
     if (map.has(graph.id) && map.get(graph.id) !== graph) {
-      throw errorFor(
-        'GRAPH_INVALID',
-        graph.id,
-        'is there twice: give the changed one a new version',
-      )
+      const why = `two graphs have the id ${graph.id}: give the changed one a new version`
+      throw errorFor('GRAPH_INVALID', null, why)
     }
     map.set(graph.id, graph)
   }

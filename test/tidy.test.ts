@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { errorCodes } from '../src/model/errors.ts'
 import { checkClock } from './tidy/clock.ts'
 import { checkCycles } from './tidy/cycles.ts'
-import { checkHeadings, checkPages } from './tidy/errors.ts'
+import { checkHeadings, checkMade, checkPages } from './tidy/errors.ts'
 import { codeUnder, committed, type Rule, type Source } from './tidy/files.ts'
 import { checkImports, checkOnlyReexports } from './tidy/layers.ts'
 import { checkPaths, checkRegistry } from './tidy/machine.ts'
@@ -259,6 +259,20 @@ const errors: Checked[] = [
       source('docs/errors/REFUSED.md', 'What happened\nWhy\nWhat to do\n'),
     ],
     good: [source('docs/errors/REFUSED.md', '## What happened\n\n## Why\n\n## What to do\n')],
+  },
+  {
+    name: 'an error is worded in the table of errors',
+    rule: checkMade,
+    files: typed(src),
+    bad: [
+      source('src/a.ts', "throw new CounterfoilError('RUN_LOST', message)"),
+      source('src/a.ts', "return new CounterfoilError(\n    'RUN_LOST',\n    message)"),
+    ],
+    good: [
+      source('src/a.ts', "throw errorFor('RUN_LOST', runId)"),
+      source('src/a.ts', 'throw new CounterfoilError<string>(told.code, told.message)'),
+      source('src/model/errors/a.ts', "new CounterfoilError('RUN_LOST', message)"),
+    ],
   },
 ]
 

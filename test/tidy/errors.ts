@@ -35,6 +35,13 @@ export function checkPages(
   ]
 }
 
+/** What an error with a code of ours says stands in the table: nobody words one beside it. */
+export function checkMade(source: Source): string[] {
+  if (source.path.startsWith('src/model/errors/')) return []
+  const made = source.text.matchAll(/\bnew CounterfoilError\(\s*['"`]([A-Z0-9_]+)/g)
+  return [...made].map(([, code]) => `${source.path} words ${code} itself; use errorFor('${code}')`)
+}
+
 /** A page says what happened, why, and what to do. */
 export function checkHeadings(page: Source): string[] {
   if (!PAGE.test(page.path)) return []

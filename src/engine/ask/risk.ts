@@ -1,7 +1,7 @@
 // Owns: asking the risk policy about a call that would be sent for the first time, and what its
 // answer leaves behind. Does not own: what follows (gate.ts).
 // A policy that throws lets nothing pass: the call is refused, and nothing of it is recorded.
-import { CounterfoilError, failureOf } from '../../model/errors.ts'
+import { errorFor, failureOf } from '../../model/errors.ts'
 import { cancelTool } from '../../model/replay/waits.ts'
 import {
   type RiskCall,
@@ -22,8 +22,7 @@ async function read(policy: RiskPolicy, visit: Visit, call: IssuedCall): Promise
     answer = await policy(riskCall(visit, call))
   } catch (error) {
     const { message } = failureOf(error, 'failed')
-    const says = `the gate threw about ${call.tool.name}, so nothing was sent: ${message}`
-    throw new CounterfoilError('GATE_FAILED', says, { cause: error })
+    throw errorFor('GATE_FAILED', call.tool.name, message, error)
   }
   return readAnswer(call.tool.name, answer)
 }

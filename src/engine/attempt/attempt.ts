@@ -2,7 +2,7 @@
 // throws and never decides what follows.
 import type { Clock } from '../../clock.ts'
 import {
-  CounterfoilError,
+  errorFor,
   type FailureData,
   failureOf,
   isCounterfoilError,
@@ -110,10 +110,8 @@ export class LiveCall implements CallInfo {
 
   defer(): string {
     if (this.token === null) {
-      const message =
-        `${this.tool} calls defer() without \`callbackMs\`: ` +
-        'say how long its upstream has to call back'
-      throw new CounterfoilError('DEFER_INVALID', message)
+      const why = 'calls defer() without `callbackMs`: say how long its upstream has to call back'
+      throw errorFor('DEFER_INVALID', this.tool, why)
     }
     this.deferred = true
     return this.token
@@ -125,7 +123,7 @@ export class LiveCall implements CallInfo {
       const message =
         `${this.tool}: the details of a heartbeat have ${json.length} characters; ` +
         `at most ${limits.beatLengthMax} are kept`
-      throw new CounterfoilError('INPUT_INVALID', message)
+      throw errorFor('INPUT_INVALID', message)
     }
     this.onBeat(json)
   }

@@ -1,6 +1,6 @@
 // Owns: the idempotency key of a call: made once, holding still, for one input (key-book.ts).
 
-import { CounterfoilError, failureOf } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor, failureOf } from '../../model/errors.ts'
 import { sha256, wellFormed } from '../../model/json/canonical.ts'
 import * as limits from '../../model/limits.ts'
 import { type CallRecord, isHeld } from '../../model/run/records.ts'
@@ -62,12 +62,12 @@ function stableKey(visit: Visit, call: IssuedCall, make: KeyFunction): string | 
     const key = wellFormed(first)
     return isKeepable(key) ? key : notKeepable(call, key)
   }
-  return new CounterfoilError(
+  return errorFor(
     'KEY_UNSTABLE',
-    `${call.tool.name}: idempotencyKey gave ${JSON.stringify(keys[0])} and then ` +
-      `${JSON.stringify(keys[1])} for the same call; nothing was sent. Make it of the ` +
-      'input and the run alone, or use recordedKey()',
-    { details: { tool: call.tool.name, keys } },
+    call.tool.name,
+    `gave ${JSON.stringify(keys[0])} and then ${JSON.stringify(keys[1])} for the same call; ` +
+      'nothing was sent. Make it of the input and the run alone, or use recordedKey()',
+    { keys },
   )
 }
 
@@ -92,8 +92,7 @@ function compute(
     return make(JSON.parse(inputJson), { runId, node, visit, occurrence })
   } catch (error) {
     const { message } = failureOf(error, 'failed')
-    const says = `${call.tool.name}: idempotencyKey threw: ${message}`
-    return new CounterfoilError('KEY_UNSTABLE', says)
+    return errorFor('KEY_UNSTABLE', call.tool.name, `threw: ${message}`)
   }
 }
 
@@ -103,10 +102,8 @@ function isKeepable(key: string): boolean {
 }
 
 function notKeepable({ tool: { name } }: IssuedCall, key: string): CounterfoilError {
-  return new CounterfoilError(
-    'KEY_UNSTABLE',
-    `${name}: idempotencyKey gave ${key.length} characters; at most ${limits.keyLengthMax} can ` +
-      'be recorded, none of them a NUL; nothing was sent. Hash what it is made of',
-    { details: { tool: name } },
-  )
+  const why =
+    `gave ${key.length} characters; at most ${limits.keyLengthMax} can be recorded, none of them ` +
+    'a NUL; nothing was sent. Hash what it is made of'
+  return errorFor('KEY_UNSTABLE', name, why)
 }

@@ -1,5 +1,5 @@
 // How a person's answer is checked, and what is said of one that does not fit.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { DoubtReason } from '../../model/run/records.ts'
 import { isSame } from '../../model/run/state.ts'
 import { type Schema, validate } from '../../model/tool/schema.ts'
@@ -31,7 +31,7 @@ export async function checkEdit(call: IssuedCall, schema: Schema, edited: unknow
   const shown = JSON.parse(call.record?.inputJson ?? call.inputJson)
   const steady = async () => isSame(shown, await validate(schema, shown, what))
   if (await steady().catch(() => false)) return valid
-  throw new CounterfoilError(
+  throw errorFor(
     'INPUT_INVALID',
     `the schema of ${call.tool.name} changes what it is given, so that an edit of its input ` +
       'cannot be checked: reject the call, and let it be made again',

@@ -1,7 +1,7 @@
 // Makes the `ctx` of a visit. Time, randomness, ids and log lines are pure calls like any other, so
 // that a replay sees what the first execution saw; a log line is a call, so that it is said once.
 import { termsFault } from '../../model/decisions/approval.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type {
   ApprovalRequest,
   Call,
@@ -54,7 +54,7 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     step: (spec: StepSpec<unknown, unknown>, fn: (input: unknown, call: never) => unknown) => {
       const name = checkName('tool', spec?.name)
       if (graph?.tools.has(name) || name.startsWith('counterfoil.')) {
-        throw new CounterfoilError('TOOL_INVALID', `step "${name}" has the name of a tool`)
+        throw errorFor('TOOL_INVALID', null, `step "${name}" has the name of a tool`)
       }
       const tool = makeTool(name, { ...spec, input: undefined, run: fn } as unknown as AnySpec)
       return gate.issue(tool, spec.input ?? null)
@@ -69,7 +69,7 @@ export function createContext(visit: Visit, gate: Gate, state: unknown): Context
     beat: (name: string, raw: unknown = null) => {
       if (!(beats as readonly string[]).includes(name)) {
         const message = `ctx.beat: "${name}" is not one of ${beats.join(', ')}`
-        throw new CounterfoilError('INPUT_INVALID', message)
+        throw errorFor('INPUT_INVALID', message)
       }
       say('beat', { beat: name, data: plainCopy(raw) })
     },
@@ -123,7 +123,7 @@ function waitsOf(visit: Visit, gate: Gate) {
 
 function askOf(kind: Ask['kind'], request: Question & ApprovalRequest): Ask {
   const name = kind === 'question' ? 'ctx.ask' : 'ctx.approval'
-  const bad = (what: string) => new CounterfoilError('INPUT_INVALID', `${name}${what}`)
+  const bad = (what: string) => errorFor('INPUT_INVALID', `${name}${what}`)
   if (typeof request?.title !== 'string' || request.title === '') {
     throw bad(' needs a title: what is asked?')
   }
@@ -153,19 +153,15 @@ function checkWait(what: string, ms: unknown, least: number): void {
 }
 
 function invalid(message: string): CounterfoilError {
-  return new CounterfoilError('INPUT_INVALID', message)
+  return errorFor('INPUT_INVALID', message)
 }
 
 function declaredTool(visit: Visit, tool: Tool): Tool | Error {
   const { graph } = visit
   if (isTool(tool) && graph?.tools.get(tool.name) === tool) return tool
   const name = (tool as { name?: unknown } | undefined)?.name
-  return new CounterfoilError(
-    'TOOL_UNDECLARED',
-    `graph ${graph?.id} calls ${JSON.stringify(name ?? tool)} without declaring it: ` +
-      `add it to the graph's tools: [${[...(graph?.tools.keys() ?? []), String(name)].join(', ')}]`,
-    { details: { graph: graph?.id, tool: name } },
-  )
+  const declared = [...(graph?.tools.keys() ?? [])]
+  return errorFor('TOOL_UNDECLARED', graph?.id, name ?? tool, declared)
 }
 
 function refused(error: Error): Call<never> {

@@ -1,6 +1,6 @@
 // The model's context of a run: its document, given to the graph's own hook.
 
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Call } from '../../model/graph/context.ts'
 import { documentOf } from '../../model/run/document.ts'
 import type { Visit } from './visit.ts'
@@ -9,7 +9,7 @@ import type { Visit } from './visit.ts'
 export async function contextFor(visit: Visit, state: unknown): Promise<unknown> {
   const { graph, run, contexts } = visit
   if (graph === null || contexts === null) {
-    throw new CounterfoilError('GRAPH_INVALID', 'a scope has no context')
+    throw errorFor('GRAPH_INVALID', null, 'a scope has no context')
   }
   // What this visit has recorded so far belongs to it as well.
   const [records, decisions] = [await contexts.records(), await contexts.decisions(run)]

@@ -1,7 +1,12 @@
 // Runs a node's function and makes of what it returned what is to be recorded: an output, a
 // failure, or the state at the next node.
 
-import { CounterfoilError, failureOf, isCounterfoilError } from '../../model/errors.ts'
+import {
+  type CounterfoilError,
+  errorFor,
+  failureOf,
+  isCounterfoilError,
+} from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { isNodeEnd } from '../../model/graph/node.ts'
 import { keptText, plainCopy } from '../../model/json/canonical.ts'
@@ -45,7 +50,7 @@ async function outcomeOf(visit: Visit, graph: Graph, state: unknown): Promise<No
     const { message, details } = end
     return {
       kind: 'failed',
-      error: new CounterfoilError('NODE_FAILED', message, { details: { details } }),
+      error: errorFor('NODE_FAILED', message, details),
     }
   }
   if (end.kind === 'go') {
@@ -110,7 +115,7 @@ async function validWhole(
 function noKey(graph: Graph, key: string, cause?: Error): CounterfoilError {
   const why = cause ? ` (${cause.message})` : ''
   const message = `state of ${graph.id} has no key ${JSON.stringify(key)}${why}`
-  return new CounterfoilError('STATE_INVALID', message)
+  return errorFor('STATE_INVALID', message)
 }
 
 function noEdge(graph: Graph, from: string, to: string): CounterfoilError {
@@ -120,5 +125,5 @@ function noEdge(graph: Graph, from: string, to: string): CounterfoilError {
 }
 
 function invalid(graph: Graph, why: string): CounterfoilError {
-  return new CounterfoilError('GRAPH_INVALID', `graph ${graph.id} ${why}`)
+  return errorFor('GRAPH_INVALID', graph.id, why)
 }

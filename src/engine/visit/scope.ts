@@ -2,7 +2,7 @@
 // node's; but where a node would park, the host's call is answered with an error that says so.
 // Does not own: the hold on the run (worker/hold.ts), which outlives a single scope.
 
-import { CounterfoilError, ReplayUnsafeError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor, ReplayUnsafeError } from '../../model/errors.ts'
 import type { Call } from '../../model/graph/context.ts'
 import { askKey, type Entry, isLeft } from '../../model/replay/entry.ts'
 import type { CallRecord, Item } from '../../model/run/records.ts'
@@ -135,11 +135,7 @@ export class ScopeVisit extends Visit {
 }
 
 export function scopeLost(workflowId: string): CounterfoilError {
-  return new CounterfoilError(
-    'SCOPE_LOST',
-    `the hold on ${workflowId} is lost: another process may work on it now; open the scope again`,
-    { retryable: true, details: { workflowId } },
-  )
+  return errorFor('SCOPE_LOST', workflowId)
 }
 
 /** What stands for a tool that this process was not given: it says of its class what is known. */
@@ -151,8 +147,8 @@ function unknownTool({ tool, replayClass, idempotencyKey }: CallRecord): Tool {
 }
 
 function asynchronous({ name }: Tool): CounterfoilError {
-  const message = `${name} is asynchronous (\`callbackMs\`): a scope cannot wait for its callback`
-  return new CounterfoilError('DEFER_INVALID', message)
+  const why = 'is asynchronous (`callbackMs`): a scope cannot wait for its callback'
+  return errorFor('DEFER_INVALID', name, why)
 }
 
 function rejected(error: Error): Call<never> {

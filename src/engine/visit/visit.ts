@@ -5,7 +5,7 @@
 // recorded; then the transition is made.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../../clock.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { type Opening, openEntries } from '../../model/replay/opening.ts'
 import type { SignalPool } from '../../model/replay/waits.ts'
@@ -328,7 +328,7 @@ export class Visit {
 
   /** Fails the run by a person's decision, without executing anything. */
   async abandon(by: string, why: string): Promise<VisitEnd> {
-    const error = new CounterfoilError('RUN_ABANDONED', `abandoned by ${by}: ${why}`)
+    const error = errorFor('RUN_ABANDONED', { by, why })
     this.end({ kind: 'failed', error })
     return this.done
   }

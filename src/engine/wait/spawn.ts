@@ -2,7 +2,7 @@
 // key: on record before the child is asked, asked again after a crash in between, and not made a
 // second time by a replay that has its receipt.
 import { authorFault } from '../../model/decisions/author.ts'
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Call, Child } from '../../model/graph/context.ts'
 import type { Graph } from '../../model/graph/graph.ts'
 import { sha256 } from '../../model/json/canonical.ts'
@@ -22,7 +22,7 @@ export function spawner(visit: Visit, gate: Gate): (child: Graph, input: unknown
     const named = call.key === '' ? numbered(call) : null
     const cancel = (why: string) => {
       const fault = authorFault({ by: 'parent', reason: why })
-      if (fault) throw new CounterfoilError('INPUT_INVALID', `child.cancel ${fault}`)
+      if (fault) throw errorFor('INPUT_INVALID', `child.cancel ${fault}`)
       return gate.issue(cancelling(visit, call, named), why) as Call<void>
     }
     const runId = { get: () => runIdOf(visit, call) }
@@ -32,10 +32,7 @@ export function spawner(visit: Visit, gate: Gate): (child: Graph, input: unknown
 
 function runIdOf(visit: Visit, call: IssuedCall): string {
   if (call.key !== '') return childId(visit, call)
-  const message =
-    'the child has no id: its input is not valid, or its schema has not answered yet; ' +
-    'await the child first, or use a schema that validates synchronously'
-  throw new CounterfoilError('CHILD_UNNAMED', message)
+  throw errorFor('CHILD_UNNAMED')
 }
 
 /** The input is validated by the child's own schema; what is recorded names no version of it. */
@@ -96,6 +93,6 @@ function schemaOf(
 
 function unknownGraph(visit: Visit, child: Graph | undefined): CounterfoilError {
   const known = [...visit.graphs.keys()].join(', ')
-  const message = `ctx.spawn: graph ${String(child?.id)} was not given to open(); it has: ${known}`
-  return new CounterfoilError('GRAPH_UNKNOWN', message)
+  const id = String(child?.id)
+  return errorFor('GRAPH_UNKNOWN', id, 'was not given to open()', `it has: ${known}`)
 }

@@ -58,7 +58,10 @@ export const storeErrors = {
     details: { path, id },
     cause,
   }),
-  STORE_KEY_GIVEN: (store: string, why: string) => ({ message: `${store}: ${why}` }),
+  STORE_KEY_GIVEN: (path: string, why: string) => ({
+    message: `store ${path}: ${why}`,
+    details: { path },
+  }),
   STORE_CLOSED: (whose: string) => ({ message: `${whose}: this store was closed; open it again` }),
   STORE_MOVED: (why: string) => ({ message: why }),
   STORE_BUSY: (runId: string, namespace: string, times: number) => ({

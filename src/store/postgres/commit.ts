@@ -4,7 +4,7 @@
 // is recognised by its id, or its rows are there already; an earlier sending of it that comes late
 // is recognised by the id of a later one. I10 a park that
 // overlooked an arrival writes nothing; a child's end and its parent's arrival are one transaction.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/run/records.ts'
 import { isEnded } from '../../model/run/states.ts'
 import { checkCommit, isOrdinary } from '../rules/commit.ts'
@@ -271,7 +271,5 @@ async function amendWithin<T>(
 }
 
 function runNotFound({ namespace, runId }: RunRef): CounterfoilError {
-  return new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`, {
-    details: { namespace, runId },
-  })
+  return errorFor('RUN_NOT_FOUND', runId, namespace)
 }

@@ -1,5 +1,5 @@
 // Lists for people, paged by cursor, in the order of making. A cursor is the place of the last row.
-import { CounterfoilError } from '../../model/errors.ts'
+import { errorFor } from '../../model/errors.ts'
 import * as limits from '../../model/limits.ts'
 import type {
   Attempt,
@@ -212,9 +212,5 @@ function readCursor(cursor: string | undefined, placeLength: number): (number | 
   const place = Buffer.from(cursor, 'base64url').toString().split(':').map(Number)
   const whole = place.length === placeLength && place.every((n) => Number.isFinite(n) && n >= 0)
   if (whole && writeCursor(place) === cursor) return place
-  throw new CounterfoilError(
-    'CURSOR_INVALID',
-    `cursor ${JSON.stringify(cursor)} was not given by this list; begin again without one`,
-    { details: { cursor } },
-  )
+  throw errorFor('CURSOR_INVALID', cursor)
 }

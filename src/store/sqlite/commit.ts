@@ -2,7 +2,7 @@
 // Invariants: I2 the fence is checked in the transaction that writes. I4 a commit that was applied
 // is recognised by its id, or its rows are there already. I10 a park that overlooked an arrival
 // writes nothing.
-import { CounterfoilError } from '../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../model/errors.ts'
 import type { Run, RunRef } from '../../model/run/records.ts'
 import { checkCommit, isOrdinary, judge } from '../rules/commit.ts'
 import { isEnd, parentOf } from '../rules/family.ts'
@@ -113,7 +113,5 @@ export function amend<T>(
 
 function runNotFound(ref: RunRef): CounterfoilError {
   const { namespace, runId } = ref
-  return new CounterfoilError('RUN_NOT_FOUND', `there is no run ${runId}`, {
-    details: { namespace, runId },
-  })
+  return errorFor('RUN_NOT_FOUND', runId, namespace)
 }

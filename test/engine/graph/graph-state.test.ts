@@ -204,7 +204,7 @@ describe('the ways a node can end', () => {
     await lab.process(loose(any, { a: (_s, ctx) => end(ctx), b: (_s, ctx) => ctx.done() }), {})
     expect(await lab.state()).toBe('failed')
     expect(await lab.error()).toMatchObject({ code: 'GRAPH_INVALID' })
-    expect((await lab.error()).message).toMatch(/graph w@1\.0\.0/)
+    expect((await lab.error()).message).toMatch(/graph "w@1\.0\.0"/)
     expect((await lab.error()).message).toMatch(message)
   })
 

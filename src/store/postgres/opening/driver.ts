@@ -2,7 +2,7 @@
 // that refuses that (PgBouncer does) is asked without, and the times that matter are then those of
 // single transactions and of this side.
 import type pg from 'pg'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { errorFor } from '../../../model/errors.ts'
 import type { Location } from './location.ts'
 
 export type Driver = typeof pg
@@ -12,11 +12,7 @@ export async function loadDriver(): Promise<Driver> {
     return (await import('pg')).default
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause
-    throw new CounterfoilError(
-      'STORE_DRIVER_MISSING',
-      'store postgres: the package `pg` is not installed; run: npm install pg',
-      { cause },
-    )
+    throw errorFor('STORE_DRIVER_MISSING', cause)
   }
 }
 

@@ -1,5 +1,5 @@
 // Where the store is: a URL as `pg` takes it, with two parameters of our own.
-import { CounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 
 export interface Location {
   /** For the driver; it may hold a password. */
@@ -56,5 +56,5 @@ const coded = '; in a password / is %2F, # is %23, ? is %3F and @ is %40'
 
 /** The URL itself is not shown: it may hold a password. */
 function invalid(says: string): CounterfoilError {
-  return new CounterfoilError('STORE_URL_INVALID', `store postgres: ${says}`)
+  return errorFor('STORE_URL_INVALID', `postgres: ${says}`)
 }

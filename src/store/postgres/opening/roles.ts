@@ -1,7 +1,7 @@
 // Rights in the database itself (B8). Whoever migrates owns the tables. A worker's role reads, and
 // writes by calling functions that run as the owner; so it cannot rewrite or delete what is final
 // by any statement of its own. A reader's role reads.
-import { CounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import type { Query } from './connection.ts'
 
 export interface Roles {
@@ -78,10 +78,7 @@ async function makeRole(query: Query, schema: string, name: string): Promise<voi
 }
 
 function invalid(name: string, why: string): CounterfoilError {
-  return new CounterfoilError(
-    'STORE_ROLE_INVALID',
-    `role ${JSON.stringify(name)} is not usable: ${why}`,
-  )
+  return errorFor('STORE_ROLE_INVALID', name, why)
 }
 
 /** Those that were given rights, as `db roles` wrote them down. */

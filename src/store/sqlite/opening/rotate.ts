@@ -3,7 +3,7 @@
 // So a key without a check value has signed nothing, and is taken in by whoever comes next; and a
 // row whose key id has no check value is forged, which needs no look at the file.
 import type Database from 'better-sqlite3'
-import { CounterfoilError } from '../../../model/errors.ts'
+import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { type Key, keyCheck } from '../../seal.ts'
 import type { Connection } from './connection.ts'
 import { storeError } from './errors.ts'
@@ -75,18 +75,12 @@ function replace(path: string, keys: readonly Key[]): void {
 
 /** Retryable: once the key is there again, the same look succeeds. */
 function keyUnknown(path: string, id: string, why: string, cause?: unknown): CounterfoilError {
-  return new CounterfoilError(
-    'STORE_KEY_MISSING',
-    `store ${path}: a row is signed with key ${id}, which this process does not have: ${why}`,
-    { retryable: true, details: { path, id }, cause },
-  )
+  return errorFor('STORE_KEY_MISSING', path, id, why, cause)
 }
 
 function keyGiven(path: string): CounterfoilError {
-  return new CounterfoilError(
-    'STORE_KEY_GIVEN',
-    `store ${path}: its keys were given from outside, and cannot be rotated from here; put the ` +
-      'new key at the end of COUNTERFOIL_KEY (or of `key`) yourself, after a comma',
-    { details: { path } },
-  )
+  const why =
+    'its keys were given from outside, and cannot be rotated from here; put the new key at the ' +
+    'end of COUNTERFOIL_KEY (or of `key`) yourself, after a comma'
+  return errorFor('STORE_KEY_GIVEN', path, why)
 }

@@ -24,12 +24,12 @@ test('B8 the database is locked for 4 s: nobody is told of it, everything is don
   const [item] = (await cf.inbox.list()).items
   if (item === undefined) throw new Error('nobody asks anything')
 
-  const locker = site.spawn(script('locker.mjs'), [site.db, String(lockMs)])
+  const locker = site.spawn(script('harm/locker.mjs'), [site.db, String(lockMs)])
   await once(locker.child.stdout as NodeJS.ReadableStream, 'data')
   // Readers are not concerned: they are answered while it is held, however slow the machine is.
   expect((await cf.run('r0').status()).state).toBe('waiting_human')
   expect((await cf.inbox.list()).items).not.toHaveLength(0)
-  const cli = script('../../dist/cli/main.js')
+  const cli = script('../../../dist/cli/main.js')
   const store = ['--store', `sqlite:${site.db}`, '--json']
   const commands = [['runs'], ['inbox'], ['run', 'show', 'r0']].map((words) =>
     site.spawn(cli, [...words, ...store]),

@@ -27,7 +27,7 @@ const found: [cause: string, sql: string][] = [
 test.each(found)('J3, B8 %s', async (_, sql) => {
   const site = await Site.open()
   const args = [ledger, '1', '1', site.port, sql]
-  const { code, out, error } = await site.spawn(script('corrupt.mjs'), args).exit
+  const { code, out, error } = await site.spawn(script('harm/corrupt.mjs'), args).exit
   expect([code, error]).toEqual([0, ''])
   const { where, faults } = JSON.parse(out)
   expect(faults).toEqual([])

@@ -39,7 +39,7 @@ export interface Around {
 }
 
 export function script(name: string): string {
-  return fileURLToPath(new URL(`./${name}`, import.meta.url))
+  return fileURLToPath(new URL(`./programs/${name}`, import.meta.url))
 }
 
 /** What signs the ledger of a store that has no key file beside it. */

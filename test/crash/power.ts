@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Around, type Site, script } from './driver.ts'
 
-const source = script('native/power.c')
+const source = script('../native/power.c')
 let known: string | null | undefined
 
 /** Null, or why it cannot be used. */

@@ -8,7 +8,7 @@ import { Post } from './post.ts'
 import { effectsOf, effectsOfThread } from './programs/truth.mjs'
 
 const killsWanted = wanted(6, 1 / 20)
-const cli = script('../../dist/cli/main.js')
+const cli = script('../../../dist/cli/main.js')
 /** Whoever was killed needs so long on a slow machine until it is at work again. */
 const longestMs = 5_000
 

@@ -70,7 +70,7 @@ async function damages(first: number, count: number, control = false): Promise<O
     : []
   const more = control ? ['receipts'] : []
   const args = [ledger(), String(first), String(count), site.port, ...more]
-  const { code, signal, out, error } = await site.spawn(script('corrupt.mjs'), args, flags).exit
+  const { code, signal, out, error } = await site.spawn(script('harm/corrupt.mjs'), args, flags).exit
   const lines = out.split('\n').filter(Boolean)
   const all: Damaged[] = lines.map((line) => JSON.parse(line))
   const wrong = all

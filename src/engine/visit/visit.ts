@@ -382,7 +382,7 @@ export class Visit {
     return this.done
   }
 
-  private closeItems(closedBy: string, which: (item: Item) => boolean = () => true): Item[] {
+  protected closeItems(closedBy: string, which: (item: Item) => boolean = () => true): Item[] {
     return this.loaded.items
       .filter((item) => item.state === 'open' && which(item))
       .map((item) => closedItem(item, this.clock.now(), closedBy))

@@ -14,6 +14,7 @@ import {
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
 import { keyOf } from '../saver/cache.ts'
 import type { Space } from '../saver/chain.ts'
+import { insisted } from './heard.ts'
 import { isDone, type Level, type Mark, type Turn } from './line.ts'
 import { type Finder, isSameOrigin } from './origin.ts'
 import { moved } from './turn.ts'
@@ -129,7 +130,8 @@ async function write(saver: Finder, mark: Mark, level: Level, more: readonly Pla
     const bodyJson = canonical({ at: stepId, by, places })
     const row = { ...place, stepId: turnId, parentId: null, whole: true, noteJson: '{}', bodyJson }
     const step = { ...row, createdAt: cf.store.clock.now() }
-    if (await cf.threads.putStep(step, new Map([[turnId, seen?.sum ?? null]]))) {
+    const as = new Map([[turnId, seen?.sum ?? null]])
+    if (await insisted(cf, () => cf.threads.putStep(step, as))) {
       const made = { at: stepId, by, places, sum: bodySum(bodyJson) }
       seenIn(cf).set(keyOf(place), made)
       return made

@@ -164,6 +164,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     await this.#spaces.storing({ config, checkpoint, metadata, around, mark }, () =>
       this.#inTurn({ space, config, checkpoint, metadata, mark, isOff }, newVersions),
     )
+    await mark?.turn?.given()
     await this.#pruner.afterPut(space.threadId)
     return configOf(space, checkpoint.id)
   }

@@ -9,8 +9,11 @@ export interface Clock {
   mono(): number
   random(): number
   uuid(): string
-  /** Runs `fn` after `ms`; the returned function cancels it. */
-  after(ms: number, fn: () => void): () => void
+  /**
+   * Runs `fn` after `ms`; the returned function cancels it. `idle`: a process that waits for nothing
+   * else may end before.
+   */
+  after(ms: number, fn: () => void, idle?: boolean): () => void
   /** Runs `fn` in a turn of the event loop of its own. */
   turn(fn: () => void): void
   /** Runs `fn` when all that follows from this turn by promises has run, before the next turn. */
@@ -28,8 +31,9 @@ export const systemClock: Clock = {
   mono: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
   random: () => Math.random(),
   uuid: () => randomUUID(),
-  after: (ms, fn) => {
+  after: (ms, fn, idle = false) => {
     const timer = timeout(fn, ms)
+    if (idle) timer.unref()
     return () => cancel(timer)
   },
   turn: (fn) => {

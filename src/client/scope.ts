@@ -28,6 +28,7 @@ interface Opened {
   readonly visit: {
     call(tool: Tool, input: unknown, options: ScopeCallOptions): Call<unknown>
     seen(calls: Iterable<{ readonly tool: string; readonly callId: string }>): void
+    stepOver(): Promise<void>
   }
   close(): Promise<void>
 }
@@ -81,6 +82,14 @@ export class Scope {
    */
   seen(calls: Iterable<{ readonly tool: string; readonly callId: string }>): void {
     this.opened.visit.seen(calls)
+  }
+
+  /**
+   * The host goes on to its next step: of records of this one that have happened, and that it has
+   * not asked for, a person is told.
+   */
+  over(): Promise<void> {
+    return this.opened.visit.stepOver()
   }
 
   /** Waits for the calls that were issued, and gives the hold back. Later calls are refused. */

@@ -212,6 +212,7 @@ export class Hold {
     const error = scopeClosed(this.run.runId)
     visit.refuseCalls(error)
     await visit.settled()
+    visit.closeExplained()
     visit.drain()
     await visit.done
     visit.endCalls(error)

@@ -8,9 +8,11 @@ import { askKey, type Entry, isLeft } from '../../model/replay/entry.ts'
 import type { CallRecord, Item } from '../../model/run/records.ts'
 import { makeTool, type Tool } from '../../model/tool/tool.ts'
 import type { Changes } from '../../store/store.ts'
+import { itemChanges, known, leftBehindItem } from '../ask/doubt.ts'
 import type { CallRisk, Placed } from '../call/call.ts'
 import { Gate } from '../call/gate.ts'
 import { placeOf } from '../call/placed.ts'
+import { closeItems } from './leave.ts'
 import { currentVisit, Visit, type VisitEnd, type VisitOptions } from './visit.ts'
 
 export interface ScopeCallOptions extends CallRisk {
@@ -62,6 +64,26 @@ export class ScopeVisit extends Visit {
   seen(calls: Iterable<{ readonly tool: string; readonly callId: string }>): void {
     for (const { tool, callId } of calls) this.match.see(placeOf(tool, callId))
     this.gate.unhold()
+  }
+
+  /**
+   * The host's step is over. As at the end of a node, a person is told of records that it has left
+   * behind; of those that nobody knows the outcome of, they are asked that (`left`).
+   */
+  async stepOver(): Promise<void> {
+    if (this.phase !== 'running') return
+    if (!this.match.unclaimedEntries().some(({ settled }) => settled?.ok === true)) return
+    const item = leftBehindItem(this)
+    this.doubt(known(this, item) ?? item, itemChanges(this, item))
+    if ((await this.done) === 'lost') throw scopeLost(this.run.runId)
+  }
+
+  /** The host has come back for what it seemed to have left behind. */
+  closeExplained(): void {
+    if (this.match.hasUnclaimed()) return
+    const isAboutLeft = ({ reason, body }: Item) => reason === 'drift' && body.subject === null
+    const items = closeItems(this, 'its calls were asked for again', isAboutLeft)
+    if (items.length > 0) this.append({ items })
   }
 
   /** Calls on record that were sent, of which nobody knows the outcome or has asked since. */

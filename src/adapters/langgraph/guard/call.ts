@@ -17,8 +17,9 @@ import { isRecordedKey, makeTool } from '../../../model/tool/tool.ts'
 import { type Anchor, anchorOf, noSaver } from '../line/anchor.ts'
 import { inTurn, isBranched, type OffLine, offLine } from '../line/branch.ts'
 import { hasRecordAt, placeIn, resultOf } from '../line/branch-place.ts'
+import { markOf } from '../line/line.ts'
 import { checkNotDone, checkTurn } from '../line/turn.ts'
-import { ownTurn, restTurn } from '../line/turn-row.ts'
+import { ownTurn, placeKey } from '../line/turn-row.ts'
 import { CounterfoilSaver } from '../saver/saver.ts'
 import { spacesOf } from '../saver/spaces.ts'
 import { interruptFor, loud, takeAnswers } from './answer.ts'
@@ -132,7 +133,7 @@ class Own {
     const counts = isPure || rules.allowIdentical === true
     const id = anchor.callId ?? (counts ? null : sha256(canonical([name, input ?? null])))
     const made = isPure
-      ? await this.through(anchor, id, input, serde)
+      ? await this.through(saver, anchor, id, input)
       : await this.onBranch(saver, anchor, id, input)
     const mine = callId !== null && anchor.callId !== null && callId !== anchor.callId
     const plain = mine ? readdressed(made.plain, anchor.callId, callId) : made.plain
@@ -187,33 +188,33 @@ class Own {
     id: string | null,
     input: unknown,
     found: Exclude<OffLine, { itemId: string }> | null,
-    { serde }: CounterfoilSaver,
+    saver: CounterfoilSaver,
   ): Promise<Made> {
     const { cf, name } = this.call
     const placed = found && 'answer' in found ? { answer: found.answer } : found
     if (anchor.callId !== null || !(await isBranched(cf, this.task))) {
-      return this.through(anchor, id, input, serde, placed)
+      return this.through(saver, anchor, id, input, placed)
     }
     const place = placeIn(this.task, name)
     const compared = found !== null && 'alike' in found
     if (compared || (await hasRecordAt(cf, this.task.threadId, anchor, name, place))) {
-      return this.through(anchor, place, input, serde, placed ?? {})
+      return this.through(saver, anchor, place, input, placed ?? {})
     }
     const own = id ?? (placed === null ? null : canonical([name, input ?? null]))
-    return this.through(anchor, own, input, serde, placed)
+    return this.through(saver, anchor, own, input, placed)
   }
 
   private async through(
+    saver: CounterfoilSaver,
     anchor: Anchor,
     callId: string | null,
     input: unknown,
-    serde: SerializerProtocol,
     placed: PlacedCall | null = null,
   ): Promise<Made> {
     const { call, task } = this
     const desk = deskOf(call.cf)
     const seat: Seat = desk.join(task, anchor)
-    const tool = this.tool(anchor, input, serde)
+    const tool = this.tool(anchor, input, saver.serde)
     const { standsFor } = anchor
     const options = {
       ...(callId === null ? {} : { callId }),
@@ -221,11 +222,13 @@ class Own {
       standsFor,
     }
     const isPure = call.rules.replayClass === 'pure'
+    const called = isPure ? () => {} : this.sends(anchor)
+    let failed = false
     try {
       const name = callId === null ? null : `${call.name}/${callId}`
       if (!isPure) {
         await seat.begun(() => checkNotDone(call.cf, task, anchor, call.name))
-        await ownTurn(call.cf, task.config, anchor.levels)
+        await this.ownTurn(saver, anchor)
       }
       return await seat.call(name, (scope) => scope.call(tool, input, options))
     } catch (error) {
@@ -235,10 +238,38 @@ class Own {
       // What was withdrawn has a record to come back to, and what failed otherwise is over.
       const ended = this.isHosts(error) && this.thrown === null
       if (!ended && !isPure) desk.end(seat)
+      failed = !this.isHosts(error)
       throw error
     } finally {
-      restTurn(call.cf, task.config, anchor.levels)
+      called(failed)
       await desk.leave(seat)
+    }
+  }
+
+  /** Its tasks have something to write before the turn of the invocation is over. */
+  private sends({ levels }: Anchor): (failed: boolean) => void {
+    const { config } = this.task
+    const all = levels.flatMap((level) => {
+      const mark = markOf(config, level)
+      return mark ? [{ mark, task: level.task }] : []
+    })
+    for (const { mark, task } of all) mark.sending.set(task, (mark.sending.get(task) ?? 0) + 1)
+    const spaces = spacesOf(this.call.cf)
+    return (failed) => {
+      for (const { mark, task } of all) spaces.called(mark, task, failed)
+    }
+  }
+
+  /** The turn at each checkpoint that it is made from; at the last one its place is on record. */
+  private async ownTurn(saver: CounterfoilSaver, anchor: Anchor): Promise<void> {
+    const { levels, nodeId, checkpointId } = anchor
+    for (const [i, level] of levels.entries()) {
+      const mark = markOf(this.task.config, level)
+      if (mark === undefined) continue
+      const place = { task: level.task, nodeId, checkpointId }
+      const isOwn = i === levels.length - 1
+      await ownTurn(saver, mark, level, isOwn ? [place] : [], this.call.name)
+      if (isOwn) mark.claimed.add(placeKey(place))
     }
   }
 

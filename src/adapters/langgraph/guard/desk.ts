@@ -7,6 +7,7 @@ import { isCounterfoilError } from '../../../model/errors.ts'
 import { leaseMs } from '../../../model/limits.ts'
 import type { Anchor } from '../line/anchor.ts'
 import { pause } from '../line/heard.ts'
+import { type Mark, markOf } from '../line/line.ts'
 import { spacesOf } from '../saver/spaces.ts'
 import type { Task } from './task.ts'
 
@@ -24,6 +25,7 @@ export class Seat {
   readonly scope: Promise<Scope>
   readonly key: string
   readonly taskId: string | null
+  readonly mark: Mark | undefined
   /** One execution of a task. */
   private readonly run: readonly unknown[]
   private readonly made = new Map<string, Promise<Made>>()
@@ -31,11 +33,20 @@ export class Seat {
   users = 0
   isOver = false
 
-  constructor(key: string, { taskId }: Anchor, run: readonly unknown[], scope: Promise<Scope>) {
+  constructor(
+    key: string,
+    { taskId }: Anchor,
+    { run, mark, scope }: Pick<Seat, 'mark' | 'scope'> & { run: readonly unknown[] },
+  ) {
     this.key = key
     this.taskId = taskId
     this.run = run
+    this.mark = mark
     this.scope = scope
+  }
+
+  isFor(mark: Mark, taskId: string): boolean {
+    return this.taskId === taskId && this.mark === mark
   }
 
   /** Whether it was opened by the same execution of the task. */
@@ -70,9 +81,22 @@ export class Desk {
 
   constructor(cf: Counterfoil) {
     this.cf = cf
-    spacesOf(cf).onOver = (threadId, taskId) => {
+    const spaces = spacesOf(cf)
+    spaces.onOver = (mark, taskId) => {
+      for (const seat of this.seats.values()) if (seat.isFor(mark, taskId)) this.end(seat)
+    }
+    // A person is asked about records of the task that it has not asked for.
+    spaces.onEnding = async (mark, taskId) => {
       for (const seat of this.seats.values()) {
-        if (seat.taskId === taskId && seat.key.startsWith(threadKey(threadId))) this.end(seat)
+        if (seat.isFor(mark, taskId)) await (await seat.scope).over()
+      }
+    }
+    // Whoever is told of it may come back at once, and find what was recorded.
+    spaces.onStopping = async (mark, taskId) => {
+      for (const seat of [...this.seats.values()]) {
+        if (!seat.isFor(mark, taskId)) continue
+        seat.isOver = true
+        if (seat.users === 0) await this.close(seat)
       }
     }
   }
@@ -88,7 +112,9 @@ export class Desk {
     if (open) this.end(open)
     const { nodeId, checkpointId } = anchor
     const ids = { workflowId: threadId, nodeId, checkpointId }
-    const seat = new Seat(key, anchor, run, this.open(ids))
+    const at = anchor.levels.at(-1)
+    const mark = at && markOf(config, at)
+    const seat = new Seat(key, anchor, { run, mark, scope: this.open(ids) })
     this.seats.set(key, seat)
     seat.scope.catch(() => this.forget(seat))
     if (anchor.taskId !== null) {

@@ -4,18 +4,17 @@
 // and of the call: they stay when the thread is forked or its state is updated. Any other call (a
 // node's own, or below a subgraph that keeps no checkpoints, where a replay asks the model again)
 // is counted among those of its task.
-import type { RunnableConfig } from '@langchain/core/runnables'
 import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
 import { isRecord } from '../../../model/run/state.ts'
 import type { Task } from '../guard/task.ts'
 import type { CounterfoilSaver } from '../saver/saver.ts'
-import { type KnownStep, type Spaces, spacesOf } from '../saver/spaces.ts'
-import { type Made, takeTurn } from './turn.ts'
+import { spacesOf } from '../saver/spaces.ts'
+import { markOf } from './line.ts'
+import { originOf } from './origin.ts'
+import { type Made, type TaskLevel, takeTurn } from './turn.ts'
 
 const idLengthMax = 256
-/** So many forks of forks, or updates of updates, are followed back. */
-const forksMax = 100
 
 export interface Anchor extends Made {
   readonly nodeId: string
@@ -54,16 +53,16 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
     if (await spaces.whenStored(threadId, space, checkpointId)) continue
     throw notDurable(call.tool, checkpointId)
   }
-  const at = kept.map(({ space, checkpointId: stepId }) => ({ threadId, space, stepId }))
+  const at = tasksAt(task, kept)
   if (!call.isPure) {
     await takeTurn(saver.cf, task.config, at, call.tool)
-    await checkNotRestarted(saver, spaces, threadId, kept, call.tool)
+    await checkNotRestarted(saver, threadId, kept, call.tool)
   }
   const uncounted = { callId: null, standsFor: [], index: 0, levels: at } as const
   if (kept.length < levels.length) return { ...belowUnkept(task, deepest), ...uncounted }
   const asked = call.callId === null ? null : askedIn(task.scratchpad.currentTaskInput, call.callId)
   const { checkpointId, space } = deepest
-  const originId = () => origin(saver, spaces, { threadId, space, checkpointId })
+  const originId = () => originOf(saver, { threadId, space, stepId: checkpointId })
   if (asked === null || call.callId === null) {
     const pushed = task.pushed === null ? '' : `#${sha256(task.pushed).slice(0, 16)}`
     const nodeId = short(`${namesOf(path)}${pushed}`)
@@ -92,14 +91,14 @@ export async function anchorOf(saver: CounterfoilSaver, task: Task, call: Called
  */
 async function checkNotRestarted(
   saver: CounterfoilSaver,
-  spaces: Spaces,
   threadId: string,
   kept: readonly Graph[],
   tool: string,
 ): Promise<void> {
   for (const [i, inner] of kept.slice(1).entries()) {
     const outer = kept[i] as Graph
-    const from = await origin(saver, spaces, { threadId, ...outer })
+    const { space: name, checkpointId: stepId } = outer
+    const from = await originOf(saver, { threadId, space: name, stepId })
     if (from === outer.checkpointId) continue
     const configurable = { thread_id: threadId }
     for await (const { config, metadata } of saver.list({ configurable })) {
@@ -130,17 +129,32 @@ function levelsOf({ path, levels }: Task): Graph[] {
   return found
 }
 
-/** A subgraph without checkpoints begins anew at every replay, with other ids for all in it. */
-function belowUnkept({ path, levels }: Task, { checkpointId }: Graph) {
+/** The checkpoints with the task of each that the call is made in. */
+function tasksAt(task: Task, kept: readonly Graph[]): TaskLevel[] {
+  const { threadId, config } = task
+  return kept.map(({ space, checkpointId: stepId }, i) => {
+    const below = kept[i + 1]
+    const inner = below && markOf(config, { threadId, space: below.space })
+    const own = below ? (inner?.taskId ?? '') : taskIdOf(pathAt(task, stepId))
+    return { threadId, space, stepId, task: own }
+  })
+}
+
+/** Of the task that runs from this checkpoint, in whatever the call is made below it. */
+function pathAt({ path, levels }: Task, checkpointId: string): string {
   const inKept = Object.keys(levels).filter((space) => levels[space] === checkpointId)
   const outer = inKept.sort((a, b) => b.length - a.length)[0] ?? ''
   const depth = outer === '' ? 0 : outer.split('|').length
-  const own = path
+  return path
     .split('|')
     .slice(0, depth + 1)
     .join('|')
-  const taskId = taskIdOf(own)
-  return { nodeId: short(`${namesOf(path)}#${taskId}`), checkpointId, taskId }
+}
+
+/** A subgraph without checkpoints begins anew at every replay, with other ids for all in it. */
+function belowUnkept(task: Task, { checkpointId }: Graph) {
+  const taskId = taskIdOf(pathAt(task, checkpointId))
+  return { nodeId: short(`${namesOf(task.path)}#${taskId}`), checkpointId, taskId }
 }
 
 export function namesOf(path: string): string {
@@ -211,35 +225,6 @@ function wordsOf(args: unknown): string {
   } catch {
     return ''
   }
-}
-
-/**
- * A fork and an update of a state are made by people, and run the same tasks from a new checkpoint:
- * what was done from the first one is done.
- */
-async function origin(
-  saver: CounterfoilSaver,
-  spaces: Spaces,
-  { threadId, space, checkpointId }: Graph & { threadId: string },
-): Promise<string> {
-  const find = async (id: string): Promise<KnownStep | undefined> => {
-    const known = spaces.step(threadId, space, id)
-    if (known) return known
-    const place = { thread_id: threadId, checkpoint_ns: space, checkpoint_id: id }
-    const config: RunnableConfig = { configurable: place }
-    const tuple = await saver.getTuple(config)
-    return tuple && spaces.step(threadId, space, id)
-  }
-  let id = checkpointId
-  for (let n = 0; n < forksMax; n++) {
-    const step = await find(id)
-    if (!step?.parentId || step.source === 'loop') return id
-    const again = step.source === 'fork' || step.source === 'update'
-    // A command may update the state without a new turn of the conversation.
-    if (!again && (await find(step.parentId))?.start !== step.start) return id
-    id = step.parentId
-  }
-  return id
 }
 
 function isList(value: unknown): value is readonly unknown[] {

@@ -25,8 +25,24 @@ export interface Mark extends Space {
   readonly doneIds: ReadonlySet<string>
   /** That of the graph around it. */
   readonly outer: Mark | undefined
+  /** In the graph around it: the task that it runs in. */
+  readonly taskId: string | null
+  /** Of graphs inside its tasks. */
+  readonly inner: Set<Mark>
   /** It has an interrupt, or an error: it makes no further step. */
   stopped: boolean
+  /** Nobody waits for it any more: its tasks write nothing when they are over. */
+  aborted: boolean
+  /** Tasks of it that have made guarded calls and are not over, with how many of those are open. */
+  readonly sending: Map<string, number>
+  /** Tasks that it has carried out. */
+  readonly overIds: Set<string>
+  /** By place: what was on record of calls at the checkpoint that it began from. */
+  before: ReadonlyMap<string, string>
+  /** It has waited for somebody else's turn. */
+  waited: boolean
+  /** Places whose records its calls have asked for. */
+  readonly claimed: Set<string>
   /** The checkpoint that it has put last. */
   putId: string | null
   /** It answers what somebody else has answered before: a late click. */
@@ -35,11 +51,20 @@ export interface Mark extends Space {
   answering: Promise<unknown>
   /** Its name in all processes, once it has a turn. */
   by: string | null
-  /** Until its turn at the checkpoint that it began from is on record. */
-  turn: Promise<void> | null
-  /** Gives back what it holds for its turn. */
-  onDone: (() => void) | null
-  /** Forgets that its turn was about to end by itself. */
+  /** The turn that it has, or has had last. */
+  turn: Turn | null
+}
+
+/** What an invocation holds while it sends from a checkpoint. */
+export interface Turn {
+  readonly stepId: string
+  /** Until the thread is in hold. */
+  readonly begun: Promise<void>
+  /** Gives it back. */
+  end(): void
+  /** Until it is given back, if it is being so. */
+  given(): Promise<void>
+  /** Forgets that it was about to end by itself. */
   rests: () => void
 }
 
@@ -51,13 +76,21 @@ export function isInvocation(config: RunnableConfig): boolean {
   return config.recursionLimit !== undefined && 'tags' in config && 'metadata' in config
 }
 
-type Own = 'outer' | 'stopped' | 'putId' | 'late' | 'answering' | 'by' | 'turn' | 'onDone' | 'rests'
+/** What is found in its space when it begins. */
+export type Begun = Pick<Mark, 'fromId' | 'asked' | 'headId' | 'answered' | 'doneIds'> & Space
 
-export function newMark(config: RunnableConfig, mark: Omit<Mark, Own>): Mark {
-  const own = { stopped: false, putId: null, late: false, answering: Promise.resolve() }
-  const turn = { by: null, turn: null, onDone: null, rests: () => {} }
-  const made = { ...mark, ...own, ...turn, outer: around(config, mark) }
+export function newMark(config: RunnableConfig, begun: Begun): Mark {
   const { configurable } = config
+  const outer = around(config, begun)
+  const taskId: unknown = outer && configurable?.['__pregel_task_id']
+  const made: Mark = {
+    ...begun,
+    ...{ outer, inner: new Set(), taskId: typeof taskId === 'string' ? taskId : null },
+    ...{ stopped: false, aborted: false, putId: null, late: false, waited: false },
+    ...{ answering: Promise.resolve(), by: null, turn: null },
+    ...{ sending: new Map(), overIds: new Set(), before: new Map(), claimed: new Set() },
+  }
+  outer?.inner.add(made)
   if (configurable) Object.assign(configurable, { [key]: made })
   return made
 }
@@ -133,15 +166,25 @@ export function isOnLine({ stepId, parentId, source, mark }: Placed, head: strin
 }
 
 /** Whether an invocation has done with a checkpoint that it has sent from. */
-export function isDone({ stopped, putId }: Mark, checkpointId: string): boolean {
-  return stopped || (putId !== null && putId !== checkpointId)
+export function isDone(mark: Mark, checkpointId: string): boolean {
+  const { stopped, putId } = mark
+  return (stopped && !isSending(mark)) || (putId !== null && putId !== checkpointId)
 }
 
-/** It has put a checkpoint, or makes no further step: its turn is over. */
-export function done(mark: Mark): void {
-  mark.rests()
-  mark.onDone?.()
-  mark.onDone = null
+/**
+ * Whether a task that has made guarded calls is still to write what it did: an interrupt of another
+ * task does not end it. Of an invocation that was aborted only the calls under way are waited for.
+ */
+function isSending({ sending, aborted }: Mark): boolean {
+  return aborted ? [...sending.values()].some((count) => count > 0) : sending.size > 0
+}
+
+/** Gives the turn back if it is over. */
+export function settle(mark: Mark): void {
+  const { turn } = mark
+  if (turn === null || !isDone(mark, turn.stepId)) return
+  turn.rests()
+  turn.end()
 }
 
 /** Whether an invocation may send from a checkpoint, with this head. */

@@ -1,41 +1,47 @@
-// A turn at a checkpoint, on record. An invocation that sends from the checkpoint it began from
-// says so in the store first, and holds the thread until it has put its next checkpoint or has
-// stopped. Another one that began there puts nothing behind that checkpoint meanwhile: its put
+// A turn at a checkpoint, on record. An invocation that sends from a checkpoint says so in the store
+// first, with the places of its calls, and holds the thread until it has put its next checkpoint or
+// has stopped. Another one that is there too puts nothing behind that checkpoint meanwhile: its put
 // looks at the row in the same transaction. Else what the first has sent would be off the line, and
 // the thread would never hear of it.
 
-import { asidePrefix, bodySum, type Counterfoil } from '../../../index.ts'
-import { errorFor, isCounterfoilError } from '../../../model/errors.ts'
+import { asidePrefix, bodySum, type Counterfoil, type Scope } from '../../../index.ts'
+import { errorFor } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'
-import { leaseMs } from '../../../model/limits.ts'
 import { keyOf } from '../saver/cache.ts'
 import type { Space } from '../saver/chain.ts'
-import { pause } from './heard.ts'
-import { isDone, type Level, type Mark, markOf } from './line.ts'
-import { ownerDone } from './turn.ts'
+import { insisted } from './heard.ts'
+import { isDone, type Level, type Mark, type Turn } from './line.ts'
+import { type Finder, isSameOrigin } from './origin.ts'
+import { moved } from './turn.ts'
 
 /** One for each space: the last turn. It is no checkpoint, and never the head. */
 export const turnId = `${asidePrefix}turn`
 
-/** A hold may be that of a process that has died: its lease ends within this. */
-const waitMsMax = leaseMs + 5_000
-const retryMs = 20
-const retryMaxMs = 500
 const triesMax = 20
 const spacesMax = 10_000
 
-interface Row {
+/** Where calls of a task are on record: a scope of the thread. */
+export interface Place {
+  /** In the graph whose checkpoint it is. */
+  readonly task: string
+  readonly nodeId: string
+  readonly checkpointId: string
+}
+
+export interface Row {
   /** The checkpoint. */
   readonly at: string
   /** The invocation. */
   readonly by: string
+  /** Of unsafe and keyed calls that were made from it, or were about to be. */
+  readonly places: readonly Place[]
   readonly sum: string
 }
 
 const rows = new WeakMap<Counterfoil, Map<string, Row | null>>()
 
 /** As this process has seen them last. */
-function seenIn(cf: Counterfoil): Map<string, Row | null> {
+export function seenIn(cf: Counterfoil): Map<string, Row | null> {
   const own = rows.get(cf) ?? new Map<string, Row | null>()
   rows.set(cf, own)
   const [oldest] = own.keys()
@@ -43,142 +49,144 @@ function seenIn(cf: Counterfoil): Map<string, Row | null> {
   return own
 }
 
-async function read(cf: Counterfoil, space: Space): Promise<Row | null> {
+export async function readRow(cf: Counterfoil, space: Space): Promise<Row | null> {
   const { threadId, space: name } = space
   const row = (await cf.threads.loadSteps({ threadId, space: name }, turnId)).at(-1)
-  const { at, by } = row ? (JSON.parse(row.bodyJson) as { at: string; by: string }) : {}
+  const { at, by, places = [] } = (row ? JSON.parse(row.bodyJson) : {}) as Partial<Row>
   const found = row && at !== undefined && by !== undefined
-  const seen = found ? { at, by, sum: bodySum(row.bodyJson) } : null
+  const seen = found ? { at, by, places, sum: bodySum(row.bodyJson) } : null
   seenIn(cf).set(keyOf(space), seen)
   return seen
 }
 
-/** From now on the turn at this checkpoint is that of the invocation. The thread is held. */
-async function write(cf: Counterfoil, { threadId, space, stepId }: Level, by: string) {
+export function placeKey({ nodeId, checkpointId }: Omit<Place, 'task'>): string {
+  return JSON.stringify([nodeId, checkpointId])
+}
+
+/** The places of a row that calls made from this checkpoint have to do with. */
+export async function placesAt(
+  saver: Finder,
+  row: Row | null,
+  level: Level,
+): Promise<readonly Place[]> {
+  if (row === null || row.places.length === 0) return []
+  return (await isSameOrigin(saver, level, row.at)) ? row.places : []
+}
+
+/** What is still to be written of a turn, together: calls that are made side by side. */
+interface Due {
+  readonly places: Place[]
+  readonly written: Promise<Row>
+}
+
+const writing = new WeakMap<Mark, Due>()
+const before = new WeakMap<Mark, Promise<unknown>>()
+
+/**
+ * From now on the turn at this checkpoint is that of the invocation, and its calls are on record at
+ * these places as well. The thread is held.
+ */
+export function writeRow(
+  saver: Finder,
+  mark: Mark,
+  level: Level,
+  places: readonly Place[],
+): Promise<Row> {
+  const due = writing.get(mark)
+  if (due) {
+    due.places.push(...places)
+    return due.written
+  }
+  const all = [...places]
+  const last = before.get(mark) ?? Promise.resolve()
+  const written = last.then(() => {
+    writing.delete(mark)
+    return write(saver, mark, level, all)
+  })
+  writing.set(mark, { places: all, written })
+  before.set(
+    mark,
+    written.catch(() => {}),
+  )
+  return written
+}
+
+async function write(saver: Finder, mark: Mark, level: Level, more: readonly Place[]) {
+  const { cf } = saver
+  const { threadId, space, stepId } = level
   const place = { threadId, space }
-  const bodyJson = canonical({ at: stepId, by })
-  const made = { at: stepId, by, sum: bodySum(bodyJson) }
-  const row = { ...place, stepId: turnId, parentId: null, whole: true, noteJson: '{}', bodyJson }
+  const by = nameOf(cf, mark)
   let seen = seenIn(cf).get(keyOf(place)) ?? null
   for (let tries = 0; tries < triesMax; tries++) {
-    if (seen?.sum === made.sum) return made
+    const known = await placesAt(saver, seen, level)
+    const added = more.filter((one) => !known.some((each) => isSame(each, one)))
+    if (seen?.at === stepId && seen.by === by && added.length === 0) return seen
+    const places = [...known, ...added]
+    const bodyJson = canonical({ at: stepId, by, places })
+    const row = { ...place, stepId: turnId, parentId: null, whole: true, noteJson: '{}', bodyJson }
     const step = { ...row, createdAt: cf.store.clock.now() }
-    if (await cf.threads.putStep(step, new Map([[turnId, seen?.sum ?? null]]))) {
+    const as = new Map([[turnId, seen?.sum ?? null]])
+    if (await insisted(cf, () => cf.threads.putStep(step, as))) {
+      const made = { at: stepId, by, places, sum: bodySum(bodyJson) }
       seenIn(cf).set(keyOf(place), made)
       return made
     }
-    seen = await read(cf, place)
+    seen = await readRow(cf, place)
   }
   const what = `thread ${threadId} is being changed by others all the time. Nothing was sent`
   throw errorFor('THREAD_BUSY', what, { threadId })
 }
 
-/** Before anything is sent, with the thread in hold: nobody else puts behind where it began. */
-export async function ownTurn(
-  cf: Counterfoil,
-  config: Parameters<typeof markOf>[0],
-  levels: readonly Level[],
-): Promise<void> {
-  for (const level of levels) {
-    const mark = markOf(config, level)
-    if (mark === undefined || mark.fromId !== level.stepId || isDone(mark, level.stepId)) continue
-    mark.rests()
-    mark.turn ??= begin(cf, mark, level)
-    await mark.turn.catch((error) => {
-      mark.turn = null
-      throw error
-    })
-  }
+function isSame(a: Place, b: Place): boolean {
+  return a.task === b.task && placeKey(a) === placeKey(b)
 }
 
-async function begin(cf: Counterfoil, mark: Mark, level: Level): Promise<void> {
-  const by = nameOf(cf, mark)
-  const scope = await cf.scope(idsOf(level, by))
-  const end = () => void scope.close().catch(() => {}) // whoever needs the store is told
-  mark.onDone = end
-  if (isDone(mark, level.stepId)) end()
-  await write(cf, level, by)
-}
-
-function nameOf(cf: Counterfoil, mark: Mark): string {
+export function nameOf(cf: Counterfoil, mark: Mark): string {
   mark.by ??= cf.store.clock.uuid()
   return mark.by
 }
 
-/** An invocation that nobody reads on from may make no further step: its hold ends all the same. */
-export function restTurn(
-  cf: Counterfoil,
-  config: Parameters<typeof markOf>[0],
-  levels: readonly Level[],
-): void {
-  for (const level of levels) {
-    const mark = markOf(config, level)
-    if (!mark?.turn) continue
-    mark.rests()
-    mark.rests = cf.store.clock.after(waitMsMax, () => mark.onDone?.())
+/** Before anything is sent: nobody else puts behind the checkpoint that it is sent from. */
+export async function ownTurn(
+  saver: Finder,
+  mark: Mark,
+  level: Level,
+  places: readonly Place[],
+  tool: string,
+): Promise<void> {
+  if (isDone(mark, level.stepId)) return
+  if (mark.turn?.stepId !== level.stepId) mark.turn = begin(saver.cf, mark, level)
+  const { turn } = mark
+  turn.rests()
+  try {
+    await turn.begun
+  } catch (error) {
+    if (mark.turn === turn) mark.turn = null
+    throw error
   }
+  await writeRow(saver, mark, level, places)
+  // An invocation that was set aside while it waited for the hold sends nothing.
+  if (mark.late) throw moved(tool, level.threadId)
 }
 
-/** What a put counts on: the row of the turn as it is; undefined if that does not matter to it. */
-export interface Stand {
-  readonly sum: string | null | undefined
-  /** Somebody else is at it, and does not end. */
-  readonly aside: boolean
-  end(): void
-}
-
-const free: Stand = { sum: undefined, aside: false, end: () => {} }
-
-/** Waits until nobody else sends from the checkpoint that this invocation began from. */
-export async function standAt(
-  cf: Counterfoil,
-  mark: Mark | undefined,
-  parentId: string | null,
-): Promise<Stand> {
-  if (mark === undefined || parentId === null || mark.fromId !== parentId) return free
-  const { threadId, space } = mark
-  const level = { threadId, space, stepId: parentId }
-  const until = cf.store.clock.mono() + waitMsMax
-  for (;;) {
-    if (!(await ownerDone(cf, mark, level, until))) return { ...free, aside: true }
-    const row = seenIn(cf).get(keyOf(level)) ?? null
-    if (row?.at !== parentId || row.by === mark.by) return { ...free, sum: row?.sum ?? null }
-    const by = cf.store.clock.uuid()
-    const scope = await held(cf, level, by, until)
-    if (scope === null) return { ...free, aside: true }
-    const end = () => void scope.close().catch(() => {})
-    try {
-      // Meanwhile somebody may have begun in this process, which has the hold then, too.
-      if (await ownerDone(cf, mark, level, 0)) {
-        const { sum } = await write(cf, level, nameOf(cf, mark))
-        return { sum, aside: false, end }
-      }
-    } catch (error) {
-      end()
-      throw error
-    }
-    end()
+function begin(cf: Counterfoil, mark: Mark, level: Level): Turn {
+  let scope: Scope | null = null
+  let isOver = false
+  let closing = Promise.resolve()
+  const end = () => {
+    isOver = true
+    if (scope !== null) closing = scope.close().catch(() => {}) // whoever needs the store is told
+    scope = null
   }
+  const begun = cf.scope(idsOf(level, nameOf(cf, mark))).then((held) => {
+    scope = held
+    if (isOver) end()
+  })
+  begun.catch(() => {}) // whoever waits is told
+  return { stepId: level.stepId, begun, end, given: () => closing, rests: () => {} }
 }
 
-/** Whether the turn is another than a put has counted on. */
-export async function hasTurned(cf: Counterfoil, space: Space, { sum }: Stand): Promise<boolean> {
-  return sum !== undefined && ((await read(cf, space))?.sum ?? null) !== sum
-}
-
-async function held(cf: Counterfoil, level: Level, by: string, until: number) {
-  for (let waitMs = retryMs; ; waitMs = Math.min(waitMs * 2, retryMaxMs)) {
-    try {
-      return await cf.scope(idsOf(level, by))
-    } catch (error) {
-      if (!isCounterfoilError(error, 'SCOPE_HELD')) throw error
-      if (cf.store.clock.mono() + waitMs > until) return null
-      await pause(cf, waitMs)
-    }
-  }
-}
-
-function idsOf({ threadId, space, stepId }: Level, by: string) {
+export function idsOf({ threadId, space, stepId }: Level, by: string) {
   const checkpointId = sha256(canonical([space, stepId, by]))
   return { workflowId: threadId, nodeId: 'turn', checkpointId }
 }

@@ -6,13 +6,11 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
 import type { Counterfoil } from '../../../index.ts'
 import { type CounterfoilError, errorFor } from '../../../model/errors.ts'
-import { leaseMs } from '../../../model/limits.ts'
 import type { Task } from '../guard/task.ts'
 import { spacesOf } from '../saver/spaces.ts'
 import { isCurrent, isDone, type Level, type Mark, markOf } from './line.ts'
+import { waitMsMax } from './rest.ts'
 
-/** An invocation that says nothing for so long is not waited for: its records tell what it did. */
-const waitMsMax = leaseMs + 5_000
 const lookMs = 250
 const ownersMax = 10_000
 
@@ -23,8 +21,11 @@ export interface Made {
   /** The task that has to be over before calls can be counted anew; null for a call with an id. */
   readonly taskId: string | null
   /** The checkpoints that it is made from, the outermost first. */
-  readonly levels: readonly Level[]
+  readonly levels: readonly TaskLevel[]
 }
+
+/** With the task there that makes it, or that it is made in. */
+export type TaskLevel = Level & { readonly task: string }
 
 /** Waits for the turn of this invocation at these checkpoints; throws if the thread has moved. */
 export async function takeTurn(
@@ -41,6 +42,12 @@ export async function takeTurn(
   }
 }
 
+/** Who sends from this checkpoint in this process. */
+export function ownerOf(cf: Counterfoil, level: Level): Mark | null {
+  const owner = owners.get(cf)?.get(keyAt(level))
+  return owner === undefined || isDone(owner, level.stepId) ? null : owner
+}
+
 /** Waits until nobody else here sends from this checkpoint; false if that takes too long. */
 export async function ownerDone(
   cf: Counterfoil,
@@ -49,8 +56,8 @@ export async function ownerDone(
   until: number,
 ): Promise<boolean> {
   for (;;) {
-    const owner = owners.get(cf)?.get(keyAt(level))
-    if (owner === undefined || owner === mark || isDone(owner, level.stepId)) return true
+    const owner = ownerOf(cf, level)
+    if (owner === null || owner === mark) return true
     if (cf.store.clock.mono() > until) return false
     await spacesOf(cf).change(lookMs)
   }
@@ -118,7 +125,7 @@ async function takeAt(
     await spaces.change(lookMs)
   }
   owned.set(key, mark)
-  config.signal?.addEventListener('abort', () => spaces.stop(mark), { once: true })
+  config.signal?.addEventListener('abort', () => spaces.abort(mark), { once: true })
   const [oldest] = owned.keys()
   if (owned.size > ownersMax && oldest !== undefined) owned.delete(oldest)
 }

@@ -13,6 +13,8 @@ import {
   type CheckpointPendingWrite,
   type CheckpointTuple,
   type DeltaChannelHistory,
+  ERROR,
+  INTERRUPT,
   maxChannelVersion,
   type PendingWrite,
   type SerializerProtocol,
@@ -29,8 +31,10 @@ import {
 import { sweepMs } from '../../../model/limits.ts'
 import { noteStored } from '../line/branch-notes.ts'
 import { Heard } from '../line/heard.ts'
+import { lineGoesOn, recordsAt, taskGoesOn } from '../line/left.ts'
 import { aroundOf, isInvocation, type Mark, markOf, marksOf, withMark } from '../line/line.ts'
-import { hasTurned, type Stand, standAt, turnId } from '../line/turn-row.ts'
+import { checkFree, free, hasTurned, type Stand, standAt } from '../line/stand.ts'
+import { placesAt, readRow, turnId } from '../line/turn-row.ts'
 import { StepCache } from './cache.ts'
 import {
   idOf,
@@ -71,6 +75,9 @@ export interface CounterfoilSaverOptions extends SaverOptions {
   readonly serde?: SerializerProtocol
 }
 
+/** LangGraph writes under it what no task has done. */
+const nullTaskId = '00000000-0000-0000-0000-000000000000'
+
 /** A checkpointer for LangGraph: `graph.compile({ checkpointer: new CounterfoilSaver(cf) })`. */
 export class CounterfoilSaver extends BaseCheckpointSaver {
   readonly cf: Counterfoil
@@ -106,7 +113,13 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     if (found === null) return undefined
     const { row, step } = found
     this.#cache.set(space, step)
-    return this.#noticed(await this.#tupleOf(row, step, writes), row, mark)
+    const tuple = this.#noticed(await this.#tupleOf(row, step, writes), row, mark)
+    if (mark !== null && fromId !== null) {
+      const turn = await readRow(this.cf, space)
+      const places = await placesAt(this, turn, { ...space, stepId: fromId })
+      mark.before = await recordsAt(this.cf, space.threadId, places)
+    }
+    return tuple
   }
 
   async *list(
@@ -151,6 +164,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     await this.#spaces.storing({ config, checkpoint, metadata, around, mark }, () =>
       this.#inTurn({ space, config, checkpoint, metadata, mark, isOff }, newVersions),
     )
+    await mark?.turn?.given()
     await this.#pruner.afterPut(space.threadId)
     return configOf(space, checkpoint.id)
   }
@@ -160,12 +174,14 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     writes: PendingWrite[],
     taskId: string,
   ): Promise<void> {
-    const put = () => this.#putWrites(config, writes, taskId)
     const place = threadOf(config)
     const mark = place && markOf(config, place)
-    if (place === undefined || mark === undefined) return put()
+    if (place === undefined || mark === undefined) {
+      return this.#putWrites(config, writes, taskId).then(() => {})
+    }
     const around = [...aroundOf(config, place), { ...place, stepId: stepIdOf(config) ?? '' }]
-    const work = written(config, writes, mark, () => this.#spaces.adding(around, put))
+    const end = () => this.#taskEnds(config, writes, taskId, mark)
+    const work = written(config, writes, mark, () => this.#spaces.adding(around, end))
     if (work !== null) return Heard.of(work)
     this.#spaces.wrote(config, taskId, writes)
     return Promise.resolve()
@@ -195,7 +211,43 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     return this.#pruner.all()
   }
 
-  async #putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+  /** What a task has done is part of the thread, if nobody else has done something else there. */
+  async #taskEnds(
+    config: RunnableConfig,
+    writes: PendingWrite[],
+    taskId: string,
+    mark: Mark,
+  ): Promise<void> {
+    const { space, stepId } = stepOf(config)
+    const isEnd = taskId !== nullTaskId && writes.some(([channel]) => !(channel in WRITES_IDX_MAP))
+    if (!isEnd) {
+      if (writes.some(([channel]) => channel === INTERRUPT || channel === ERROR)) {
+        await this.#spaces.onStopping(mark, taskId)
+      }
+      await this.#putWrites(config, writes, taskId)
+      return mark.turn?.given()
+    }
+    const level = { ...space, stepId }
+    await this.#spaces.onEnding(mark, taskId)
+    for (;;) {
+      const stand = await standAt(this, mark, level)
+      try {
+        const isOff = stand.aside || !(await taskGoesOn(this, mark, level, taskId, stand.places))
+        if (isOff) return this.#spaces.over(mark, taskId)
+        if (await this.#putWrites(config, writes, taskId, stand)) return
+      } finally {
+        stand.end()
+      }
+    }
+  }
+
+  /** False if somebody else has taken the turn. */
+  async #putWrites(
+    config: RunnableConfig,
+    writes: PendingWrite[],
+    taskId: string,
+    stand = free,
+  ): Promise<boolean> {
     const { space, stepId: id } = stepOf(config)
     this.#spaces.resumed(space.threadId, writes)
     const dumps = await Promise.all(writes.map(([, value]) => dump(this.serde, value)))
@@ -214,10 +266,13 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
         bodyJson: sealWrite(dumps[i] as (typeof dumps)[number], channel, step),
       }))
       // What is said as a change to the step goes with it, and not to another in its place.
-      const seen = step === null ? undefined : new Map([[stepId, step.rowSum]])
+      const seen = new Map<string, string | null>(step === null ? [] : [[stepId, step.rowSum]])
+      if (stand.sum !== undefined) seen.set(turnId, stand.sum)
       if (await this.cf.threads.putWrites(rows, isSpecial, seen)) {
-        return this.#spaces.wrote(config, taskId, writes)
+        this.#spaces.wrote(config, taskId, writes)
+        return true
       }
+      if (await hasTurned(this.cf, space, stand)) return false
       known = await this.#stored(space, id)
     }
     throw busy(`writes of ${nameOf({ ...space, stepId: id })} could not be put: it`)
@@ -225,14 +280,35 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
 
   /** Whether it was set aside. Waits before it is in the queue: who it waits for may be behind. */
   async #inTurn(given: Put, newVersions: ChannelVersions | undefined): Promise<boolean> {
-    const { space, config, mark } = given
+    const { space } = given
     for (;;) {
-      const stand = await standAt(this.cf, mark, stepIdOf(config))
-      const placed = stand.aside ? { ...given, isOff: true } : given
-      const work = () => this.#put(placed, newVersions, stand)
-      const aside = await this.#queue.run(space, work).finally(stand.end)
-      if (aside !== null) return aside
+      const stand = await this.#standOf(given)
+      try {
+        const isOff = given.isOff || !(await this.#goesOn(given, stand))
+        const work = () => this.#put({ ...given, isOff }, newVersions, stand)
+        const aside = await this.#queue.run(space, work)
+        if (aside !== null) return aside
+      } finally {
+        stand.end()
+      }
     }
+  }
+
+  async #standOf({ space, config, mark, isOff }: Put): Promise<Stand> {
+    const stepId = stepIdOf(config)
+    if (stepId === null || isOff) return free
+    const level = { ...space, stepId }
+    if (mark) return standAt(this, mark, level)
+    if ((await this.cf.threads.headOf(space)) === stepId) await checkFree(this.cf, level)
+    return free
+  }
+
+  /** People who fork or update a state go on from its calls; so does what then runs from there. */
+  async #goesOn({ space, config, metadata, mark }: Put, stand: Stand): Promise<boolean> {
+    const repeats = metadata.source === 'fork' || metadata.source === 'update'
+    if (stand.aside || mark === undefined || repeats) return !stand.aside
+    const stepId = stepIdOf(config) ?? ''
+    return !mark.late && lineGoesOn(this, mark, { ...space, stepId }, stand.places)
   }
 
   /** Whether it was set aside; null if somebody else has taken the turn. */

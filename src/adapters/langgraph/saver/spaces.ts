@@ -11,10 +11,12 @@ import {
   ERROR,
   INTERRUPT,
   type PendingWrite,
+  WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
 import type { Counterfoil } from '../../../index.ts'
 import { insisted } from '../line/heard.ts'
-import { done, isNested, type Level, type Mark, markOf, marksOf } from '../line/line.ts'
+import { isNested, type Level, type Mark, markOf, marksOf, settle } from '../line/line.ts'
+import { restTurn } from '../line/rest.ts'
 
 /** LangGraph begins the next write right after the last: longer is no pause between two. */
 const graceMs = 1_000
@@ -61,8 +63,12 @@ export class Spaces {
   /** What threads were resumed with, until a guarded call has looked at it. */
   private readonly resumes = new Map<string, readonly unknown[]>()
   private waiters: (() => void)[] = []
-  /** Told when a task of a thread is over. */
-  onOver: (threadId: string, taskId: string) => void = () => {}
+  /** Before the writes of a task that is over. */
+  onEnding: (mark: Mark, taskId: string) => Promise<void> = async () => {}
+  /** Before those of one that is interrupted, or has failed. */
+  onStopping: (mark: Mark, taskId: string) => Promise<void> = async () => {}
+  /** Told when they are in the store, or it was interrupted. */
+  onOver: (mark: Mark, taskId: string) => void = () => {}
 
   constructor(cf: Counterfoil) {
     this.cf = cf
@@ -103,7 +109,7 @@ export class Spaces {
       const aside = mark ? await insisted(this.cf, write) : await write()
       if (mark) mark.putId = checkpoint.id
       this.note(threadId, space, checkpoint, { parentId, source: metadata.source, aside })
-      if (mark) done(mark)
+      if (mark) settle(mark)
     } catch (error) {
       if (!mark) throw error
       this.unwritten({ threadId, space, stepId: checkpoint.id }, error)
@@ -175,10 +181,25 @@ export class Spaces {
     if (given.length > 0) this.resumes.set(threadId, given.flat())
   }
 
-  /** This invocation makes no further step. */
+  /** This invocation makes no further step; tasks that have made calls are waited for. */
   stop(mark: Mark): void {
     mark.stopped = true
-    done(mark)
+    restTurn(this.cf, mark)
+    this.wake()
+  }
+
+  /** Nor for its tasks, once their calls have ended. */
+  abort(mark: Mark): void {
+    mark.aborted = true
+    this.stop(mark)
+  }
+
+  /** A guarded call of a task has ended. `failed`: by an error that ends its task unwritten. */
+  called(mark: Mark, taskId: string, failed: boolean): void {
+    const left = (mark.sending.get(taskId) ?? 1) - 1
+    if (left === 0 && failed) mark.sending.delete(taskId)
+    else mark.sending.set(taskId, left)
+    restTurn(this.cf, mark)
     this.wake()
   }
 
@@ -196,11 +217,27 @@ export class Spaces {
 
   /** For `putWrites`: LangGraph writes what a task has done when the task is over. */
   wrote(config: RunnableConfig, taskId: string, writes: readonly PendingWrite[]): void {
-    const { threadId } = placeOf(config)
-    this.onOver(threadId, taskId)
     const mark = markOf(config, placeOf(config))
+    if (mark === undefined) return
     const isStopped = writes.some(([channel]) => channel === INTERRUPT || channel === ERROR)
-    if (mark && isStopped) this.stop(mark)
+    if (!isStopped && !writes.every(([channel]) => channel in WRITES_IDX_MAP)) {
+      mark.overIds.add(taskId)
+    }
+    this.over(mark, taskId)
+    if (isStopped) this.stop(mark)
+  }
+
+  /** A task has nothing more to write, and graphs in it make no further step. */
+  over(mark: Mark, taskId: string): void {
+    this.onOver(mark, taskId)
+    for (const inner of mark.inner) {
+      if (inner.taskId !== taskId) continue
+      inner.sending.clear()
+      this.stop(inner)
+    }
+    mark.sending.delete(taskId)
+    restTurn(this.cf, mark)
+    this.wake()
   }
 
   /** For `deleteThread`. */

@@ -36,7 +36,8 @@ test('C2, K1 a checkpoint that was not written is not sent from, and no process 
   expect(end.first).toContain('the disk is gone')
   expect(end.before).toEqual([])
   expect(end).toMatchObject({ later: 'done', sent: ['a', 'b'], said: 'c' })
-  const next = await failing('putStep', 3, forEver)
+  // The third row is the turn of a, which is on record before anything is sent.
+  const next = await failing('putStep', 4, forEver)
   expect(next.first).toContain('the disk is gone')
   expect(next).toMatchObject({ before: ['a'], later: 'done', sent: ['a', 'b'], said: 'c' })
 }, 30_000)

@@ -111,7 +111,7 @@ test('M1 a problem is RFC 9457: its type is a page that is there', async () => {
   expect(json).toEqual({
     ...{ type: '/errors/RUN_NOT_FOUND', title: 'Run not found', status: 404 },
     ...{ detail: 'there is no run nope', code: 'RUN_NOT_FOUND', request_id: 'my-id' },
-    retryable: false,
+    ...{ retryable: false, details: { runId: 'nope' } },
   })
   const page = await fetch(`${bench.server.url}${json.type}`)
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')

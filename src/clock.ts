@@ -10,8 +10,8 @@ export interface Clock {
   random(): number
   uuid(): string
   /**
-   * Runs `fn` after `ms`; the returned function cancels it. `idle`: a process that waits for nothing
-   * else may end before.
+   * Runs `fn` after `ms`; the returned function cancels it. `idle`: a process that waits for
+   * nothing else may end before.
    */
   after(ms: number, fn: () => void, idle?: boolean): () => void
   /** Runs `fn` in a turn of the event loop of its own. */

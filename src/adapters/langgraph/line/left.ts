@@ -1,7 +1,6 @@
-// What the line leaves behind: calls that were sent from a checkpoint, and that whoever goes on from
-// there has not asked for. A person is told of them; or, if they were under way when this invocation
-// began, or began later, it is set aside.
-
+// What the line leaves behind: calls that were sent from a checkpoint, and that whoever goes on
+// from there has not asked for. A person is told of them; or, if they were under way when this
+// invocation began, or were begun later, it is set aside.
 import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
 import { type Counterfoil, isCounterfoilError } from '../../../index.ts'
 import { isUnmatched } from '../../../model/replay/entry.ts'
@@ -45,7 +44,7 @@ export async function lineGoesOn(
   return goesOn(saver.cf, mark, level, await leftAt(saver.cf, mark, level, open))
 }
 
-/** A graph in a task may end without a checkpoint behind its last one, by a command to its parent. */
+/** A graph in a task may end by a command to its parent, with no checkpoint behind its last. */
 async function innerGoesOn(saver: Finder, inner: Mark): Promise<boolean> {
   if (inner.late) return false
   const { threadId, space } = inner
@@ -84,18 +83,19 @@ interface Left {
   readonly records: string
 }
 
-/** What is on record at these places, for an invocation that begins. */
-export async function recordsAt(
-  cf: Counterfoil,
-  threadId: string,
-  places: readonly Place[],
-): Promise<Map<string, string>> {
+/** For an invocation that begins: what is on record of calls at its checkpoint. */
+export async function beginsAt(saver: Finder, mark: Mark): Promise<void> {
+  const { threadId, space, fromId } = mark
+  const row = await readRow(saver.cf, mark)
+  if (row === null || fromId === null) return
   const found = new Map<string, string>()
-  for (const place of places) found.set(placeKey(place), await unmatchedAt(cf, threadId, place))
-  return found
+  for (const place of await placesAt(saver, row, { threadId, space, stepId: fromId })) {
+    found.set(placeKey(place), await unmatchedAt(saver.cf, threadId, place))
+  }
+  mark.before = found
 }
 
-/** Places with records of what was sent, or may have been, that this invocation has not asked for. */
+/** Places with records of what was or may have been sent, and this invocation has not asked for. */
 async function leftAt(
   cf: Counterfoil,
   mark: Mark,

@@ -13,8 +13,6 @@ import {
   type CheckpointPendingWrite,
   type CheckpointTuple,
   type DeltaChannelHistory,
-  ERROR,
-  INTERRUPT,
   maxChannelVersion,
   type PendingWrite,
   type SerializerProtocol,
@@ -31,10 +29,10 @@ import {
 import { sweepMs } from '../../../model/limits.ts'
 import { noteStored } from '../line/branch-notes.ts'
 import { Heard } from '../line/heard.ts'
-import { lineGoesOn, recordsAt, taskGoesOn } from '../line/left.ts'
+import { beginsAt } from '../line/left.ts'
 import { aroundOf, isInvocation, type Mark, markOf, marksOf, withMark } from '../line/line.ts'
-import { checkFree, free, hasTurned, type Stand, standAt } from '../line/stand.ts'
-import { placesAt, readRow, turnId } from '../line/turn-row.ts'
+import { free, hasTurned, type Stand } from '../line/stand.ts'
+import { turnId } from '../line/turn-row.ts'
 import { StepCache } from './cache.ts'
 import {
   idOf,
@@ -60,8 +58,10 @@ import {
   triesMax,
   withRunId,
 } from './config.ts'
-import { checkpointOf, type Document, documentOf, has } from './document.ts'
+import { checkpointOf, documentOf } from './document.ts'
+import { goesOn, standOf, taskEnds } from './ends.ts'
 import { deltaHistory } from './history.ts'
+import { isKnownIn } from './known.ts'
 import { markBack, markOfFound, type Put, placeOf, written } from './line.ts'
 import { matches, pagesOf } from './list.ts'
 import { type Pruned, Pruner } from './prune.ts'
@@ -74,9 +74,6 @@ export interface CounterfoilSaverOptions extends SaverOptions {
   /** How values are written, if not as LangGraph's own checkpointers do it. */
   readonly serde?: SerializerProtocol
 }
-
-/** LangGraph writes under it what no task has done. */
-const nullTaskId = '00000000-0000-0000-0000-000000000000'
 
 /** A checkpointer for LangGraph: `graph.compile({ checkpointer: new CounterfoilSaver(cf) })`. */
 export class CounterfoilSaver extends BaseCheckpointSaver {
@@ -114,11 +111,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const { row, step } = found
     this.#cache.set(space, step)
     const tuple = this.#noticed(await this.#tupleOf(row, step, writes), row, mark)
-    if (mark !== null && fromId !== null) {
-      const turn = await readRow(this.cf, space)
-      const places = await placesAt(this, turn, { ...space, stepId: fromId })
-      mark.before = await recordsAt(this.cf, space.threadId, places)
-    }
+    if (mark !== null) await beginsAt(this, mark)
     return tuple
   }
 
@@ -180,7 +173,9 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
       return this.#putWrites(config, writes, taskId).then(() => {})
     }
     const around = [...aroundOf(config, place), { ...place, stepId: stepIdOf(config) ?? '' }]
-    const end = () => this.#taskEnds(config, writes, taskId, mark)
+    const ending = { mark, level: { ...place, stepId: stepIdOf(config) ?? '' }, taskId, writes }
+    const put = (stand: Stand) => this.#putWrites(config, writes, taskId, stand)
+    const end = () => taskEnds(this, ending, put)
     const work = written(config, writes, mark, () => this.#spaces.adding(around, end))
     if (work !== null) return Heard.of(work)
     this.#spaces.wrote(config, taskId, writes)
@@ -209,36 +204,6 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
    */
   prune(): Promise<Pruned> {
     return this.#pruner.all()
-  }
-
-  /** What a task has done is part of the thread, if nobody else has done something else there. */
-  async #taskEnds(
-    config: RunnableConfig,
-    writes: PendingWrite[],
-    taskId: string,
-    mark: Mark,
-  ): Promise<void> {
-    const { space, stepId } = stepOf(config)
-    const isEnd = taskId !== nullTaskId && writes.some(([channel]) => !(channel in WRITES_IDX_MAP))
-    if (!isEnd) {
-      if (writes.some(([channel]) => channel === INTERRUPT || channel === ERROR)) {
-        await this.#spaces.onStopping(mark, taskId)
-      }
-      await this.#putWrites(config, writes, taskId)
-      return mark.turn?.given()
-    }
-    const level = { ...space, stepId }
-    await this.#spaces.onEnding(mark, taskId)
-    for (;;) {
-      const stand = await standAt(this, mark, level)
-      try {
-        const isOff = stand.aside || !(await taskGoesOn(this, mark, level, taskId, stand.places))
-        if (isOff) return this.#spaces.over(mark, taskId)
-        if (await this.#putWrites(config, writes, taskId, stand)) return
-      } finally {
-        stand.end()
-      }
-    }
   }
 
   /** False if somebody else has taken the turn. */
@@ -282,9 +247,9 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
   async #inTurn(given: Put, newVersions: ChannelVersions | undefined): Promise<boolean> {
     const { space } = given
     for (;;) {
-      const stand = await this.#standOf(given)
+      const stand = await standOf(this, given)
       try {
-        const isOff = given.isOff || !(await this.#goesOn(given, stand))
+        const isOff = given.isOff || !(await goesOn(this, given, stand))
         const work = () => this.#put({ ...given, isOff }, newVersions, stand)
         const aside = await this.#queue.run(space, work)
         if (aside !== null) return aside
@@ -292,23 +257,6 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
         stand.end()
       }
     }
-  }
-
-  async #standOf({ space, config, mark, isOff }: Put): Promise<Stand> {
-    const stepId = stepIdOf(config)
-    if (stepId === null || isOff) return free
-    const level = { ...space, stepId }
-    if (mark) return standAt(this, mark, level)
-    if ((await this.cf.threads.headOf(space)) === stepId) await checkFree(this.cf, level)
-    return free
-  }
-
-  /** People who fork or update a state go on from its calls; so does what then runs from there. */
-  async #goesOn({ space, config, metadata, mark }: Put, stand: Stand): Promise<boolean> {
-    const repeats = metadata.source === 'fork' || metadata.source === 'update'
-    if (stand.aside || mark === undefined || repeats) return !stand.aside
-    const stepId = stepIdOf(config) ?? ''
-    return !mark.late && lineGoesOn(this, mark, { ...space, stepId }, stand.places)
   }
 
   /** Whether it was set aside; null if somebody else has taken the turn. */
@@ -322,7 +270,8 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     const named = stepIdOf(config)
     const parent = named === null ? null : await this.#step(space, named)
     const parentKey = parent?.stepId ?? named
-    const isKnown = (channel: string, version: unknown) => this.#isKnown(space, channel, version)
+    const isKnown = (channel: string, version: unknown) =>
+      isKnownIn(this.cf.threads, space, this.#cache.get(space)?.document, channel, version)
     const document = await documentOf(
       this.serde,
       checkpoint,
@@ -402,18 +351,6 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
 
   async #stored(space: Space, stepId: string): Promise<SeenStep | null> {
     return (await this.#find(space, stepId))?.step ?? null
-  }
-
-  /** A copy of a checkpoint is put beside it, with none of its versions as new ones. */
-  async #isKnown(space: Space, channel: string, version: unknown): Promise<boolean> {
-    const holds = (document: Document | undefined) =>
-      document !== undefined && document.versions[channel] === version && has(document, channel)
-    if (holds(this.#cache.get(space)?.document)) return true
-    const reader = new StepReader(this.cf.threads)
-    for await (const page of pagesOf(this.cf.threads, configOf(space, ''), {})) {
-      for (const row of page) if (holds((await reader.stepOf(row))?.document)) return true
-    }
-    return false
   }
 
   /**

@@ -29,8 +29,16 @@ class Vendor {
     return `PO-${id}`
   }
 
+  /** What nodes have come to. */
+  readonly notes: string[] = []
+
+  note(what: string): void {
+    this.notes.push(what)
+    for (const { id, seen } of this.#watches) if (id === what) seen()
+  }
+
   has(id: string): Promise<void> {
-    if (this.sent.includes(id)) return Promise.resolve()
+    if ([...this.sent, ...this.notes].includes(id)) return Promise.resolve()
     return new Promise((seen) => this.#watches.push({ id, seen }))
   }
 
@@ -59,7 +67,9 @@ function lab(cf: Counterfoil, vendor: Vendor) {
   const order = tool(({ id }) => vendor.order(id), { name: 'order', description: 'o', schema })
   const [place] = guard(cf, [order], { order: { ...unsafe, quietMs: 0 } })
   const act = async (name: string, answer: Answer): Promise<string> => {
+    if (!answer.send) vendor.note('no')
     let done = answer.send ? String(await place?.invoke({ id: answer.send })) : 'nothing'
+    vendor.note('rests')
     await rests.get(answer.send ?? '')
     if (answer.throws) throw new Error('the node fails')
     if (answer.asks) done += `/${JSON.stringify(interrupt(answer.asks))}`
@@ -141,7 +151,7 @@ async function abortedAfter(graph: Graph, vendor: Vendor, a: string): Promise<vo
   rests.set('x', new Promise<void>((resolve) => (go = resolve)))
   const stop = new AbortController()
   const yes = say(graph, { [a]: { send: 'x' } }, stop.signal)
-  await vendor.has('x')
+  await vendor.has('rests')
   await soon()
   stop.abort()
   await expect(yes).rejects.toThrow()
@@ -197,6 +207,7 @@ for (const kind of all) {
           const yes = say(one, { [a]: { send: 'x' } })
           await vendor.has('x')
           const no = say(two, both ? { [a]: {}, [b]: {} } : { [a]: {} })
+          await vendor.has('no')
           await soon()
           expect((await one.getState(thread())).values.got).toEqual([])
           vendor.answers()
@@ -213,6 +224,7 @@ for (const kind of all) {
           const yes = say(one, { [a]: { send: 'x', ...after } }).catch(() => {})
           await vendor.has('x')
           const no = say(two, { [a]: {} })
+          await vendor.has('no')
           await soon()
           vendor.answers()
           await settled([yes, no])
@@ -232,6 +244,7 @@ for (const kind of all) {
         const yes = say(one, { [a]: { send: 'x', next: 'y' } })
         await vendor.has('x')
         const no = say(two, { [a]: {} })
+        await vendor.has('no')
         await soon()
         rests.delete('x')
         go()
@@ -248,6 +261,7 @@ for (const kind of all) {
         let b: string | undefined
         while (b === undefined) b = (await asksOf(two))['b']
         const second = say(two, { [b]: {} })
+        await vendor.has('no')
         await soon()
         vendor.answers()
         await settled([first, second])
@@ -269,7 +283,7 @@ for (const kind of all) {
         expect((await one.getState(thread())).values.got).toEqual(['a:PO-x', 'a note'])
       })
 
-      test(`C2, E2 an order with a receipt that the next answer leaves behind is an item: ${where}`, async () => {
+      test(`C2, E2 an order that the next answer leaves is an item: ${where}`, async () => {
         const { cf, vendor, one, two } = await opened('one')
         const { a = '' } = await begun(one)
         await abortedAfter(one, vendor, a)
@@ -300,7 +314,7 @@ for (const kind of all) {
         expect(await reasons(cf)).toEqual([])
       })
 
-      test(`C2 an order of a request that was aborted, then a "no", is an item: ${where}`, async () => {
+      test(`C2 an aborted order, then a "no", is an item: ${where}`, async () => {
         const { cf, vendor, one, two } = await opened('one')
         const { a = '' } = await begun(one)
         const stop = new AbortController()
@@ -309,6 +323,7 @@ for (const kind of all) {
         stop.abort()
         await expect(yes).rejects.toThrow()
         const no = say(two, { [a]: {} })
+        await vendor.has('no')
         await soon()
         vendor.answers()
         await no

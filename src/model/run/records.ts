@@ -35,7 +35,10 @@ export interface Run extends RunRef {
   readonly arrivals: number
   /** Claims since the last durable progress: a run that kills its workers shows here. */
   readonly claims: number
-  /** The last commit that was applied, so that writing it again is no second write (I4). */
+  /**
+   * The last commit that was applied and was more than intents and receipts, so that writing it
+   * again is no second write (I4).
+   */
   readonly commitId: string | null
   readonly traceId: string
   /** The run that started this one, and the attempt of its `ctx.spawn` that is told of the end. */

@@ -72,7 +72,10 @@ export interface RunChange {
 
 /** The changes of a lease holder. */
 export interface Commit extends RunRef {
-  /** Writing the same commit again is no second write (I4). */
+  /**
+   * Writing the same commit again is no second write (I4). One of intents and receipts alone need
+   * not be recognised by it: its rows are the same (`isOrdinary` of rules/commit.ts).
+   */
   readonly commitId: string
   readonly workerId: string
   readonly fence: number

@@ -1,7 +1,6 @@
 // Owns: this process's hold on one foreign workflow: one lease, one fence and one log, shared by
 // its open scopes; given back with the last of them, or when somebody wants the workflow stopped.
-// Does not own: what happens inside a scope (engine/visit/scope.ts), nor who may have it
-// (scopes.ts).
+// Does not own: what happens inside a scope (engine: scope.ts), nor who may have it (scopes.ts).
 // Invariants: I7 whatever ends it, nothing new begins, what is under way is recorded, and then it
 // is given back. I10 the state it is left in is made of all that had arrived by then.
 import { pause } from '../clock.ts'

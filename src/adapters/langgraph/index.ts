@@ -1,8 +1,9 @@
 // The public names of `counterfoil/langgraph`, nothing else.
 export type { Answer, Asked } from './guard/answer.ts'
-export { type AnsweredCall, callInfo, type GuardedCallInfo } from './guard/call.ts'
+export type { AnsweredCall } from './guard/call.ts'
 export { type GuardableTool, type GuardOptions, guard } from './guard/guard.ts'
 export { type GuardableGraph, type GuardGraphOptions, guardGraph } from './guard/guard-graph.ts'
+export { callInfo, type GuardedCallInfo } from './guard/info.ts'
 export { type GuardedRules, guardNode, guardTask } from './guard/node.ts'
 export type { GuardRules } from './guard/rules.ts'
 export { type Watch, type WatchedGraph, type WatchOptions, watch } from './guard/watch.ts'

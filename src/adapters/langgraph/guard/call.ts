@@ -25,18 +25,13 @@ import { spacesOf } from '../saver/spaces.ts'
 import { interruptFor, loud, takeAnswers } from './answer.ts'
 import { deskOf, type Made, type Seat } from './desk.ts'
 import { fitting, revived } from './fit.ts'
+import { infoFor, infos } from './info.ts'
 import type { GuardRules } from './rules.ts'
 import { isBubble, type Task, taskOf } from './task.ts'
 import { fromInput, fromPlain, readdressed, toInput, toPlain } from './values.ts'
 
 /** No limit of ours: a pure call may be an agent of its own, and LangGraph has timeouts. */
 const noTimeoutMs = 2 ** 31 - 1
-
-/** What `callInfo()` gives inside the function of a guarded tool, node or task. */
-export interface GuardedCallInfo extends Omit<CallInfo, 'defer'> {
-  /** The model's id of the call, if it has one. */
-  readonly callId: string | null
-}
 
 /** What `onCall` is told of every call that was answered. */
 export interface AnsweredCall {
@@ -70,13 +65,6 @@ export interface How {
   readonly signal: AbortSignal
   /** The place of the call in the model's reply; null where it is made as if it had no guard. */
   readonly index: number | null
-}
-
-const infos = new AsyncLocalStorage<GuardedCallInfo>()
-
-/** About the guarded call whose function runs: its idempotency key, its attempt, its signal. */
-export function callInfo(): GuardedCallInfo | undefined {
-  return infos.getStore()
 }
 
 export async function guardedCall(call: HostCall): Promise<unknown> {
@@ -386,21 +374,4 @@ function saverOf(cf: Counterfoil, { checkpointer, threadId }: Task): Counterfoil
 function keyOf(key: NonNullable<GuardRules['idempotencyKey']>): typeof key {
   // A recorded key is a mark, not a function that is called.
   return isRecordedKey(key) ? key : (input, info) => key(input, info)
-}
-
-function infoFor(info: CallInfo, callId: string | null): GuardedCallInfo {
-  const { runId, node, tool, attempt, attemptId, idempotencyKey } = info
-  return {
-    runId,
-    node,
-    tool,
-    attempt,
-    attemptId,
-    idempotencyKey,
-    callId,
-    get abortSignal() {
-      return info.abortSignal
-    },
-    heartbeat: (details) => info.heartbeat(details),
-  }
 }

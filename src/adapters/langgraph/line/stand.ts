@@ -1,6 +1,7 @@
 // Where a put or a task's writes stand: behind a checkpoint at which nobody else has the turn. They
 // wait for whoever sends from it.
-import { type Counterfoil, CounterfoilError, isCounterfoilError } from '../../../index.ts'
+import type { Counterfoil } from '../../../index.ts'
+import { type CounterfoilError, errorFor, isCounterfoilError } from '../../../model/errors.ts'
 import { keyOf } from '../saver/cache.ts'
 import type { Space } from '../saver/chain.ts'
 import { pause } from './heard.ts'
@@ -86,12 +87,10 @@ export async function checkFree(cf: Counterfoil, level: Level): Promise<void> {
 }
 
 function sending({ threadId }: Level): CounterfoilError {
-  return new CounterfoilError(
-    'THREAD_BUSY',
+  const what =
     `the state of thread ${threadId} was not updated: a request sends something from its latest ` +
-      'checkpoint just now. Retry when that has ended',
-    { retryable: true, details: { threadId } },
-  )
+    'checkpoint just now. Wait until that has ended'
+  return errorFor('THREAD_BUSY', what, { threadId })
 }
 
 function isOwned(cf: Counterfoil, mark: Mark, level: Level): boolean {

@@ -68,7 +68,7 @@ import { type Pruned, Pruner } from './prune.ts'
 import { PutQueue } from './queue.ts'
 import { StepReader } from './reader.ts'
 import { type Spaces, spacesOf } from './spaces.ts'
-import { dump, isLong, openValue, openWrite, sealValue, sealWrite } from './write.ts'
+import { dump, isLong, openMetadata, openWrite, sealValue, sealWrite } from './write.ts'
 
 export interface CounterfoilSaverOptions extends SaverOptions {
   /** How values are written, if not as LangGraph's own checkpointers do it. */
@@ -127,7 +127,7 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     for await (const page of pagesOf(this.cf.threads, config, options)) {
       const rows: { row: Row; metadata: CheckpointMetadata }[] = []
       for (const row of page) {
-        const metadata = await this.#metadataOf(row)
+        const metadata = await openMetadata(this.serde, row)
         if (rows.length < left && matches(metadata, options.filter)) rows.push({ row, metadata })
       }
       for (const { row } of rows) {
@@ -375,15 +375,10 @@ export class CounterfoilSaver extends BaseCheckpointSaver {
     return {
       config: configOf(space, idOf(stepId)),
       checkpoint,
-      metadata: await this.#metadataOf(row),
+      metadata: await openMetadata(this.serde, row),
       pendingWrites: await this.#writesOf(writes, step),
       ...(parentId === null ? {} : { parentConfig: configOf(space, idOf(parentId)) }),
     }
-  }
-
-  #metadataOf(row: Row): Promise<CheckpointMetadata> {
-    const what = `the metadata of ${nameOf(row)}`
-    return openValue(this.serde, row.noteJson, what) as Promise<CheckpointMetadata>
   }
 
   #writesOf(writes: readonly ThreadWrite[], step: Step | null): Promise<CheckpointPendingWrite[]> {

@@ -1,11 +1,15 @@
 // Metadata and the writes of tasks, in their envelopes. Neither is a change to an earlier one; a
 // write may be said as a change to the channels of its own step, with which it comes and goes.
-import type { CheckpointPendingWrite, SerializerProtocol } from '@langchain/langgraph-checkpoint'
+import type {
+  CheckpointMetadata,
+  CheckpointPendingWrite,
+  SerializerProtocol,
+} from '@langchain/langgraph-checkpoint'
 import type { Threads, ThreadWrite } from '../../../index.ts'
 import { isCounterfoilError } from '../../../model/errors.ts'
 import { canonical } from '../../../model/json/canonical.ts'
 import { absorb, weightOf } from '../../../model/run/state.ts'
-import { documentAt, nameOf, readChain, type Step } from './chain.ts'
+import { documentAt, nameOf, type Row, readChain, type Step } from './chain.ts'
 import { bytesOf, decode, encode, Shapes } from './codec.ts'
 import { relatable } from './document.ts'
 import { open, reading, seal } from './envelope.ts'
@@ -68,6 +72,11 @@ export async function openValue(
   const isJson = type === 'json'
   const bytes = isJson ? JSON.stringify(body['json']) : bytesOf(String(body['base64']))
   return serde.loadsTyped(String(type), bytes)
+}
+
+export function openMetadata(serde: SerializerProtocol, row: Row): Promise<CheckpointMetadata> {
+  const what = `the metadata of ${nameOf(row)}`
+  return openValue(serde, row.noteJson, what) as Promise<CheckpointMetadata>
 }
 
 /**

@@ -1,6 +1,7 @@
 // Damage that long runs of the proof (`--only inputs`) have found a way through, each once more.
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { idInSql } from '../../src/store/sql/first-attempt.ts'
 import { Site, script } from './driver.ts'
 
 const ledger = fileURLToPath(new URL('../replay/ledgers/0.1.0-002_server', import.meta.url))
@@ -8,7 +9,13 @@ const ledger = fileURLToPath(new URL('../replay/ledgers/0.1.0-002_server', impor
 const found: [cause: string, sql: string][] = [
   [
     'an outcome without an end was believed: a mail was sent twice',
-    "update tool_call_attempts set outcome = 'not_sent' where ended_at is null",
+    // Of a call that was sent once it is said in a row that is made for it.
+    `insert into tool_call_attempts (namespace, workflow_id, attempt_id, attempt, fence, worker_id,
+       outlives, quiet_ms, dispatched_at, outcome)
+     select namespace, workflow_id, ${idInSql('t', (text, part) => `instr(${text}, ${part})`)}, 1,
+       fence, worker_id, outlives, quiet_ms, dispatched_at, 'not_sent'
+     from tool_call_results t
+     where dispatched_at is not null and attempt = 1 and status = 'pending'`,
   ],
   [
     'an output that is no JSON was an error without a code',

@@ -38,8 +38,8 @@ const notCovered = [
   'A row that was set back to an earlier form of itself, with the MAC of that time, verifies; ' +
     'it shows only where attempts, decisions or events contradict it.',
   'Rows that were removed together with everything that mentions them leave no trace, and so ' +
-    'does a run that was removed whole, or a call that was sent once and landed: its attempt lies ' +
-    'in its own row.',
+    'does a run that was removed whole, or a call that was sent once and landed: its attempt ' +
+    'lies in its own row.',
   'Runs, items, events and attempts that have not ended carry no MAC: they are compared with ' +
     'what is signed, and where nothing signed speaks of them a change does not show.',
   'Large results lie in blobs, which are not read here: what is signed is their digest.',

@@ -1,8 +1,8 @@
 // The first attempt of a call lies in the call's own row, as long as nothing is on record of it but
 // that it was sent, and nothing was sent after it. So an intent is one row. Whatever is said of it
 // later (its end, a token, a word of it) makes a row of its own, like those of all others; when the
-// call is sent again, or by somebody else, a trigger makes it (final.ts). Only here is it known that
-// there are two places: whoever reads attempts is given both as one.
+// call is sent again, or by somebody else, a trigger makes it (final.ts). Only here is it known
+// that there are two places: whoever reads attempts is given both as one.
 // Invariants: what was said of an attempt when it was sent stays, whichever place it lies in.
 import { callKeyOfAttempt } from '../../model/run/attempt-id.ts'
 import { type Attempt, type CallRecord, keyOf } from '../../model/run/records.ts'

@@ -21,7 +21,7 @@ import type {
   RunFilter,
   Sealed,
 } from '../store.ts'
-import { firstOfRun } from './first.ts'
+import { firstOfRun } from './calls/first.ts'
 import type { Connection } from './opening/connection.ts'
 import { decodeSealed } from './read.ts'
 import type { SqlValue } from './tables.ts'

@@ -6,10 +6,10 @@ import { applyRunChange } from '../rules/policy.ts'
 import * as schema from '../schema/index.ts'
 import { columnsOf, insert, upsert } from '../sql/statements.ts'
 import type { Changes, NewRun } from '../store.ts'
+import { immutable, writeCalls } from './calls/write.ts'
 import type { Connection } from './opening/connection.ts'
 import type { SqlValue, Table } from './tables.ts'
 import * as tables from './tables.ts'
-import { immutable, writeCalls } from './write-calls.ts'
 
 const addRun = `${insert(schema.runs)} on conflict (namespace, run_id) do nothing`
 const addEvent = insert(schema.events)

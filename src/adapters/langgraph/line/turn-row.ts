@@ -1,9 +1,8 @@
 // A turn at a checkpoint, on record. An invocation that sends from a checkpoint says so in the
-// store first, with the places of its calls, and holds the thread until it has put its next checkpoint or
-// has stopped. Another one that is there too puts nothing behind that checkpoint meanwhile: its put
-// looks at the row in the same transaction. Else what the first has sent would be off the line, and
-// the thread would never hear of it.
-
+// store first, with the places of its calls, and holds the thread until it has put its next
+// checkpoint or has stopped. Another one that is there too puts nothing behind that checkpoint
+// meanwhile: its put looks at the row in the same transaction. Else what the first has sent would
+// be off the line, and the thread would never hear of it.
 import { asidePrefix, bodySum, type Counterfoil, type Scope } from '../../../index.ts'
 import { errorFor } from '../../../model/errors.ts'
 import { canonical, sha256 } from '../../../model/json/canonical.ts'

@@ -3,9 +3,9 @@
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { verifyLedger } from '../../src/client/ledger/verify.ts'
-import { type Counterfoil, open, tool, workflow } from '../../src/index.ts'
-import { newPath } from '../store/bench.ts'
+import { verifyLedger } from '../../../src/client/ledger/verify.ts'
+import { type Counterfoil, open, tool, workflow } from '../../../src/index.ts'
+import { newPath } from '../../store/bench.ts'
 
 const send = tool({
   name: 'send',

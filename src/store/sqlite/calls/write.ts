@@ -1,14 +1,21 @@
 // Writes calls and their attempts, each put by the statement that costs least. Where an attempt
 // lies is first-attempt.ts's to know; what a row may still become is said by triggers.
-import type { Attempt, CallRecord } from '../../model/run/records.ts'
-import * as schema from '../schema/index.ts'
-import { isBare, mayFollow, type Placed, paired, type Sent, sentOf } from '../sql/first-attempt.ts'
-import { columnsOf, insert, upsert } from '../sql/statements.ts'
+import type { Attempt, CallRecord } from '../../../model/run/records.ts'
+import * as schema from '../../schema/index.ts'
+import {
+  isBare,
+  mayFollow,
+  type Placed,
+  paired,
+  type Sent,
+  sentOf,
+} from '../../sql/first-attempt.ts'
+import { columnsOf, insert, upsert } from '../../sql/statements.ts'
+import type { Connection } from '../opening/connection.ts'
+import { storeError } from '../opening/errors.ts'
+import type { SqlValue } from '../tables.ts'
+import * as tables from '../tables.ts'
 import { firstInCall } from './first.ts'
-import type { Connection } from './opening/connection.ts'
-import { storeError } from './opening/errors.ts'
-import type { SqlValue } from './tables.ts'
-import * as tables from './tables.ts'
 
 export function writeCalls(
   c: Connection,

@@ -1,10 +1,10 @@
 // Finds the first attempts that lie in the rows of their calls (sql/first-attempt.ts).
-import { callKeyOfAttempt } from '../../model/run/attempt-id.ts'
-import type { Attempt, CallRecord, RunRef } from '../../model/run/records.ts'
-import * as schema from '../schema/index.ts'
-import { firstAttempt, type Sender, type Sent, senders } from '../sql/first-attempt.ts'
-import { besides, columnsOf } from '../sql/statements.ts'
-import type { Connection } from './opening/connection.ts'
+import { callKeyOfAttempt } from '../../../model/run/attempt-id.ts'
+import type { Attempt, CallRecord, RunRef } from '../../../model/run/records.ts'
+import * as schema from '../../schema/index.ts'
+import { firstAttempt, type Sender, type Sent, senders } from '../../sql/first-attempt.ts'
+import { besides, columnsOf } from '../../sql/statements.ts'
+import type { Connection } from '../opening/connection.ts'
 
 const of = [...columnsOf(schema.records, senders), ...besides(schema.records)]
 const columns = of.join(', ')
@@ -32,8 +32,8 @@ export function firstOfRun(c: Connection, { namespace, runId }: RunRef): Attempt
 }
 
 // The nodes and versions that a run has been through, by jumping from one to the next: all ids of a
-// version lie between `version#` and `version$`. Two seeks for each, however many records there are,
-// and no index of its own, which every commit of a call would pay for.
+// version lie between `version#` and `version$`. Two seeks for each, however many records there
+// are, and no index of its own, which every commit of a call would pay for.
 export const found = `recursive found (node, id) as (
   select node_id, checkpoint_id from (
     select node_id, checkpoint_id from tool_call_results

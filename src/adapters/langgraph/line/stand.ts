@@ -9,16 +9,7 @@ import type { Level, Mark } from './line.ts'
 import type { Finder } from './origin.ts'
 import { waitMsMax } from './rest.ts'
 import { ownerDone, ownerOf } from './turn.ts'
-import {
-  idsOf,
-  nameOf,
-  type Place,
-  placesAt,
-  type Row,
-  readRow,
-  seenIn,
-  writeRow,
-} from './turn-row.ts'
+import { idsOf, type Place, placesAt, type Row, readRow, seenIn, writeRow } from './turn-row.ts'
 
 const retryMs = 20
 const retryMaxMs = 500
@@ -101,7 +92,7 @@ function isOwned(cf: Counterfoil, mark: Mark, level: Level): boolean {
 async function held(cf: Counterfoil, mark: Mark, level: Level, until: number) {
   for (let waitMs = retryMs; ; waitMs = Math.min(waitMs * 2, retryMaxMs)) {
     try {
-      return await cf.scope(idsOf(level, nameOf(cf, mark)))
+      return await cf.scope(idsOf(level, cf.store.clock.uuid()))
     } catch (error) {
       if (!isCounterfoilError(error, 'SCOPE_HELD')) throw error
       mark.waited = true

@@ -140,7 +140,7 @@ function isSame(a: Place, b: Place): boolean {
   return a.task === b.task && placeKey(a) === placeKey(b)
 }
 
-export function nameOf(cf: Counterfoil, mark: Mark): string {
+function nameOf(cf: Counterfoil, mark: Mark): string {
   mark.by ??= cf.store.clock.uuid()
   return mark.by
 }
@@ -154,7 +154,7 @@ export async function ownTurn(
   tool: string,
 ): Promise<void> {
   if (isDone(mark, level.stepId)) return
-  if (mark.turn?.stepId !== level.stepId) mark.turn = begin(saver.cf, mark, level)
+  if (mark.turn?.stepId !== level.stepId) mark.turn = begin(saver.cf, level)
   const { turn } = mark
   turn.rests()
   try {
@@ -168,7 +168,7 @@ export async function ownTurn(
   if (mark.late) throw moved(tool, level.threadId)
 }
 
-function begin(cf: Counterfoil, mark: Mark, level: Level): Turn {
+function begin(cf: Counterfoil, level: Level): Turn {
   let scope: Scope | null = null
   let isOver = false
   let closing = Promise.resolve()
@@ -177,7 +177,7 @@ function begin(cf: Counterfoil, mark: Mark, level: Level): Turn {
     if (scope !== null) closing = scope.close().catch(() => {}) // whoever needs the store is told
     scope = null
   }
-  const begun = cf.scope(idsOf(level, nameOf(cf, mark))).then((held) => {
+  const begun = cf.scope(idsOf(level, cf.store.clock.uuid())).then((held) => {
     scope = held
     if (isOver) end()
   })
@@ -185,7 +185,8 @@ function begin(cf: Counterfoil, mark: Mark, level: Level): Turn {
   return { stepId: level.stepId, begun, end, given: () => closing, rests: () => {} }
 }
 
-export function idsOf({ threadId, space, stepId }: Level, by: string) {
-  const checkpointId = sha256(canonical([space, stepId, by]))
+/** A scope that only holds the thread: one of its own for everyone who needs the hold. */
+export function idsOf({ threadId, space, stepId }: Level, id: string) {
+  const checkpointId = sha256(canonical([space, stepId, id]))
   return { workflowId: threadId, nodeId: 'turn', checkpointId }
 }

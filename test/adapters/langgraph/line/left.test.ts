@@ -358,6 +358,18 @@ for (const kind of all) {
         expect(await reasons(cf)).toEqual([])
       })
 
+      test(`K1 tasks of one request are not in each other's way: ${where}`, async () => {
+        for (let i = 0; i < 5; i++) {
+          const { cf, vendor, one, two } = await opened('two')
+          const { a = '', b = '' } = await begun(one)
+          await abortedAfter(one, vendor, a)
+          await say(two, { [a]: { send: 'x' }, [b]: i % 2 === 0 ? {} : { send: 'y' } })
+          expect(vendor.sent.filter((id) => id === 'x')).toEqual(['x'])
+          expect(await finished(two)).toBe(`a:PO-x,b:${i % 2 === 0 ? 'nothing' : 'PO-y'}`)
+          expect(await reasons(cf)).toEqual([])
+        }
+      })
+
       test(`K1 a command to the parent gives the turn back: ${where}`, async () => {
         const { cf, vendor, one, two } = await opened('up')
         vendor.slow = false

@@ -68,9 +68,11 @@ export class ScopeVisit extends Visit {
 
   /**
    * The host's step is over. As at the end of a node, a person is told of records that it has left
-   * behind; of those that nobody knows the outcome of, they are asked that (`left`).
+   * behind; of those that nobody knows the outcome of, they are asked that (`left`). I3: what the
+   * host goes on with follows from the receipts of the step, so those are durable then.
    */
   async stepOver(): Promise<void> {
+    await this.log.whenDurable()
     if (this.phase !== 'running') return
     if (!this.match.unclaimedEntries().some(({ settled }) => settled?.ok === true)) return
     const item = leftBehindItem(this)

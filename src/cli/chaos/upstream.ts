@@ -144,7 +144,7 @@ function plain(ask: Ask, value: unknown): unknown {
     return JSON.parse(canonical(value))
   } catch (error) {
     if (!(error instanceof NotPlainDataError)) throw error
-    throw error.within(`mocks.${ask.tool}()`)
+    throw error.within(`mocks.${ask.tool} returned a value that is not JSON: $`)
   }
 }
 
